@@ -234,6 +234,7 @@ class ProviderRetry(EventFields):
     retry_after: float | None
     error_type: str
     error_message: str
+    status_code: NotRequired[int | None]
 
 
 class ProviderThrottle(EventFields):

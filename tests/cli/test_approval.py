@@ -152,7 +152,7 @@ def test_the_chat_goes_on_after_a_question(tmp_path: Path, backend: str) -> None
         terminal.type("b\r")
         terminal.read_until(CHOICE)
         terminal.type("\x03")
-        terminal.read_until("Cancelled.")
+        terminal.read_until("Stopped.")
         terminal.read_prompt()
         terminal.type("/exit\r")
 

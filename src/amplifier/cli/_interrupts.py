@@ -71,7 +71,7 @@ async def _beside_signals(program: Callable[[Interrupts], Awaitable[T]]) -> T:
 class Interrupts:
     """What signals do to the program, and to the turn that it runs.
 
-    Between turns Ctrl-C calls `at_prompt`, where there is one, instead of ending the program.
+    Where nothing was said to `turn`, Ctrl-C calls `at_prompt`, if there is one, instead of ending the program.
     """
 
     group: TaskGroup
@@ -89,10 +89,6 @@ class Interrupts:
             yield
         finally:
             self._session = None
-
-    def press(self) -> None:
-        """Do what Ctrl-C does, where the terminal hands it over as a key."""
-        self._handle(signal.SIGINT)
 
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
         """Receive signals until cancelled."""

@@ -24,8 +24,8 @@ __all__ = ["chat", "require_chat"]
 def chat(ctx: click.Context) -> None:
     """Talk with an agent.
 
-    What is typed while an answer comes is the next prompt. /help lists the commands, Ctrl-C stops an answer,
-    Ctrl-D ends the chat.
+    What is typed while an answer comes is the next prompt. /help lists the commands, Esc stops an answer,
+    Shift-Tab changes the mode, Ctrl-D ends the chat.
     """
     require_chat()
     # help and wrong usage need no runtime

@@ -165,5 +165,6 @@ async def report_retry(
             retry_after=error.retry_after,
             error_type=type(error).__name__,
             error_message=str(error),
+            status_code=error.status_code,
         )
         await hooks.emit(PROVIDER_RETRY, said)

@@ -327,15 +327,16 @@ async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(
     places: Places,
 ) -> None:
     async with conversation(places) as (talk, registry):
-        assert await say(registry, "/mode") == "The mode is work."
+        assert await say(registry, "/mode") == "Mode ask: edits and commands ask first."
         made = await registry.find("mode").make("plan  a shop")
         assert made == CommandPrompt(text="a shop")
-        assert await say(registry, "/mode") == "The mode is plan."
-        assert await say(registry, "/do") == "All tools run."
+        assert await say(registry, "/mode") == "Mode plan: only tools that read run."
+        assert await say(registry, "/do") == "Mode ask: edits and commands ask first."
         assert not talk.mode.is_on
         assert await registry.find("do").make("it") == CommandPrompt(text="it")
-        assert (await say(registry, "/plan")).startswith("Plan mode:")
-        assert await say(registry, "/mode work") == "All tools run."
+        assert (await say(registry, "/plan")).startswith("Mode plan:")
+        assert (await say(registry, "/mode accept-edits")).startswith("Mode accept")
+        assert talk.modes.current == "accept-edits"
         assert "did you mean 'plan'" in await refused(registry, "/mode pla")
 
 

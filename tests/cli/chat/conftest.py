@@ -65,7 +65,11 @@ class Paper:
 
     def press_ctrl_c(self) -> None:
         """Press it."""
-        self._take(Interrupt())
+        self.press(Interrupt())
+
+    def press(self, key: Key) -> None:
+        """Press any key."""
+        self._take(key)
 
     def end(self) -> None:
         """Press Ctrl-D."""
@@ -102,6 +106,7 @@ class Chat:
 
     screen: Paper
     conversation: ChatLoop
+    ended: anyio.Event
 
     @property
     def talk(self) -> Talk:
@@ -169,7 +174,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
                 ended.set()
 
             group.start_soon(run)
-            yield Chat(board, conversation)
+            yield Chat(board, conversation, ended)
             # `/exit` may have ended it already
             with suppress(anyio.ClosedResourceError):
                 board.end()

@@ -37,7 +37,7 @@ def completer(tmp_path: Path) -> ChatCompleter:
     )
     roots = {"user:": tmp_path / "own"}
     return ChatCompleter(
-        registry, tmp_path / "shop", roots, {"mode": lambda: ("plan", "work")}
+        registry, tmp_path / "shop", roots, {"mode": lambda: ("ask", "plan")}
     )
 
 
@@ -46,7 +46,7 @@ def completer(tmp_path: Path) -> ChatCompleter:
     [
         ("/", False, ["mode", "save", "status"]),
         ("/s", False, ["save", "status"]),
-        ("/mode ", False, ["plan", "work"]),
+        ("/mode ", False, ["ask", "plan"]),
         ("/mode p", False, ["plan"]),
         ("/save s", True, ["src/"]),
         ("@", False, ["src/"]),

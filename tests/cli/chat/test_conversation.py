@@ -9,8 +9,10 @@ import anyio
 import pytest
 
 from amplifier.app.store.reader import words_of
+from amplifier.cli._chat._keys import NextMode, Stop
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.commands import CommandAnswer, CommandPrompt, SessionCommand
+from amplifier_kit.scripted import ScriptedProvider, answer
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.chat.conftest import Chat, OpenChat
 
@@ -64,7 +66,7 @@ async def test_the_agent_reads_what_is_typed_while_it_works(
         await chat.screen.until(lambda screen: "tool receive" in screen.above)
         chat.screen.type("and @notes.md")
         await chat.screen.until(
-            lambda screen: "(to be read) and @notes.md" in screen.above
+            lambda screen: "(accepted) and @notes.md" in screen.above
         )
         await release(pipe)
         await chat.screen.until_written(
@@ -74,7 +76,7 @@ async def test_the_agent_reads_what_is_typed_while_it_works(
         roles = "-".join(str(role) for role, _ in history)
         assert roles == "user-assistant-developer-user-assistant"
         assert "Milk." in history[2][1]
-        assert "to be read" not in chat.screen.above
+        assert "accepted" not in chat.screen.above
 
 
 async def test_what_comes_too_late_for_the_turn_is_the_next_prompt(
@@ -99,7 +101,10 @@ async def test_lines_wait_where_the_loop_does_not_listen(
         await chat.screen.until(lambda screen: "tool receive" in screen.above)
         chat.screen.type("b", "c", "/rename x", "", "/exit")
         await chat.screen.until(lambda screen: "... 1 more" in screen.above)
-        assert "(next) b\n(next) c\n(next) /rename x\n... 1 more" in chat.screen.above
+        assert (
+            "(queued) b\n(queued) c\n(queued) /rename x\n... 1 more"
+            in chat.screen.above
+        )
         await release(pipe)
         await chat.screen.until_written(
             "> a", "one", "> b", "two", "> c", "three", "> /rename x", "not stored"
@@ -117,7 +122,7 @@ async def test_commands_that_need_not_wait_run_at_once(
         chat.screen.type("/mode plan think first")
         await chat.screen.until(
             lambda screen: (
-                "plan mode" in screen.below and "(next) /mode plan" in screen.above
+                "plan mode" in screen.below and "(queued) /mode plan" in screen.above
             )
         )
         chat.screen.type("/status")
@@ -138,8 +143,7 @@ async def test_ctrl_c_stops_the_turn_and_drops_what_waits(
         await chat.screen.until(lambda screen: "tool wait" in screen.above)
         chat.screen.type("b")
         chat.screen.press_ctrl_c()
-        chat.screen.press_ctrl_c()
-        await chat.screen.until_written("Cancelled.", "Not sent: b")
+        await chat.screen.until_written("Not sent: b", "Stopped.")
         chat.screen.type("c")
         await chat.screen.until_written("> c", "still here")
 
@@ -147,7 +151,10 @@ async def test_ctrl_c_stops_the_turn_and_drops_what_waits(
 async def test_ctrl_c_works_during_commands_that_need_not_wait(
     open_chat: OpenChat,
 ) -> None:
+    asking = anyio.Event()
+
     async def ask_the_vendor(_: str) -> CommandAnswer:
+        asking.set()
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -160,12 +167,11 @@ async def test_ctrl_c_works_during_commands_that_need_not_wait(
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool wait" in screen.above)
         chat.screen.type("/slow", "/tools")
-        chat.screen.press_ctrl_c()
-        chat.screen.press_ctrl_c()
-        await chat.screen.until_written("Cancelled.")
-        assert "speak" not in chat.screen.text
-        chat.screen.press_ctrl_c()
-        await chat.screen.until_written("Cancelled.", "Cancelled.", "speak")
+        with anyio.fail_after(10):
+            await asking.wait()
+        chat.screen.press(Stop())
+        await chat.screen.until_written("Stopped.")
+        await chat.screen.until_written("speak")
         chat.screen.type("b")
         await chat.screen.until_written("> b", "still here")
 
@@ -173,7 +179,7 @@ async def test_ctrl_c_works_during_commands_that_need_not_wait(
 async def test_ctrl_c_between_turns_says_how_to_leave(open_chat: OpenChat) -> None:
     async with open_chat([]) as chat:
         chat.screen.press_ctrl_c()
-        await chat.screen.until_written("Ctrl-D or /exit ends the chat.")
+        await chat.screen.until_written("Ctrl-C again ends the chat")
 
 
 async def test_ctrl_c_stops_a_command(open_chat: OpenChat) -> None:
@@ -186,7 +192,7 @@ async def test_ctrl_c_stops_a_command(open_chat: OpenChat) -> None:
         chat.screen.type("/wait")
         await chat.screen.until(lambda screen: "working" in screen.below)
         chat.screen.press_ctrl_c()
-        await chat.screen.until_written("> /wait", "Cancelled.")
+        await chat.screen.until_written("> /wait", "Stopped.")
 
 
 async def test_an_unknown_command_is_an_error_and_no_prompt(
@@ -339,3 +345,66 @@ async def test_a_reader_that_is_gone_ends_the_chat(open_chat: OpenChat) -> None:
             chat.screen.type("a")
             await anyio.sleep_forever()
     assert caught.group_contains(OutputClosedError)
+
+
+async def test_esc_keeps_what_arrived_as_incomplete(open_chat: OpenChat) -> None:
+    hanging = answer("It is", anyio.Event(), " one.")
+    async with open_chat([]) as chat:
+        coordinator = chat.talk.opened.session.coordinator
+        provider = ScriptedProvider(hanging, answer("fine"))
+        await coordinator.mount("providers", provider, name="hanging")
+        chat.screen.type("/provider hanging", "a")
+        await chat.screen.until(lambda screen: "It " in screen.above)
+        chat.screen.press(Stop())
+        await chat.screen.until_written("It is", "Stopped. What arrived stays")
+        last = (await chat.talk.said())[-1]
+        assert (last["role"], words_of(last)) == ("assistant", "It is")
+        assert last["metadata"] == {"incomplete": True}
+        # Esc again is no word about leaving
+        chat.screen.press(Stop())
+        chat.screen.type("b")
+        await chat.screen.until_written("> b", "fine")
+
+
+async def test_a_second_ctrl_c_leaves_while_a_turn_runs(open_chat: OpenChat) -> None:
+    async with open_chat([calls("wait")], "tool-trials") as chat:
+        chat.screen.type("a")
+        await chat.screen.until(lambda screen: "tool wait" in screen.above)
+        chat.screen.press_ctrl_c()
+        chat.screen.press_ctrl_c()
+        with anyio.fail_after(10):
+            await chat.ended.wait()
+
+
+async def test_a_second_ctrl_c_at_the_prompt_leaves(open_chat: OpenChat) -> None:
+    async with open_chat(["one"]) as chat:
+        chat.screen.press_ctrl_c()
+        chat.screen.type("a")
+        await chat.screen.until_written("one", "tokens")
+        await chat.screen.until(lambda screen: screen.below.startswith("ask"))
+        # what was typed in between took the first one back
+        chat.screen.press_ctrl_c()
+        await chat.screen.until(
+            lambda screen: screen.text.count("Ctrl-C again ends the chat") == 2
+        )
+        chat.screen.press_ctrl_c()
+        with anyio.fail_after(10):
+            await chat.ended.wait()
+
+
+async def test_shift_tab_goes_through_the_modes(open_chat: OpenChat) -> None:
+    async with open_chat([]) as chat:
+        await chat.screen.until(lambda screen: screen.below.startswith("ask | "))
+        chat.screen.press(NextMode())
+        await chat.screen.until(lambda screen: screen.below.startswith("accept edits"))
+        assert chat.talk.modes.current == "accept-edits"
+        chat.screen.press(NextMode())
+        await chat.screen.until(lambda screen: screen.below.startswith("plan mode"))
+        chat.screen.press(NextMode())
+        await chat.screen.until(lambda screen: screen.below.startswith("ask | "))
+
+
+async def test_a_mode_is_named_where_no_status_is_shown(open_chat: OpenChat) -> None:
+    async with open_chat([], live=False) as chat:
+        chat.screen.press(NextMode())
+        await chat.screen.until_written("Mode: accept edits")

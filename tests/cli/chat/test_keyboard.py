@@ -20,7 +20,14 @@ from prompt_toolkit.output import DummyOutput
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.cli._chat._completion import ChatCompleter
 from amplifier.cli._chat._keyboard import Keyboard
-from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
+from amplifier.cli._chat._keys import (
+    EndOfInput,
+    EnteredLine,
+    Interrupt,
+    Key,
+    NextMode,
+    Stop,
+)
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.commands import CommandAnswer, SessionCommand
@@ -94,11 +101,22 @@ async def test_a_pasted_text_is_one_text(tmp_path: Path) -> None:
 
 async def test_ctrl_c_drops_the_text_unless_something_works(tmp_path: Path) -> None:
     async with typist(tmp_path) as typed:
-        typed.keys.send_text("dropped\x03kept")
+        typed.keys.send_text("dropped\x03\x03kept")
         await typed.until(1)
         typed.is_working = True
         typed.keys.send_text("\x03\r")
         assert await typed.until(3) == [Interrupt(), Interrupt(), EnteredLine("kept")]
+
+
+async def test_esc_stops_what_works_and_shift_tab_is_a_mode(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("\x1b[Z")
+        await typed.until(1)
+        typed.is_working = True
+        typed.keys.send_text("draft\x1b")
+        await typed.until(2)
+        typed.keys.send_text("\r")
+        assert await typed.until(3) == [NextMode(), Stop(), EnteredLine("draft")]
 
 
 async def test_ctrl_d_is_the_end_where_nothing_is_typed(tmp_path: Path) -> None:

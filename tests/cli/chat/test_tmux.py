@@ -148,7 +148,7 @@ def test_question_takes_place_of_prompt_and_leaves_what_typed(
         terminal.until(lambda seen: "working" in seen and "tool receive" in seen)
         terminal.type("and hurry", "Enter", "draft")
         terminal.until(
-            lambda seen: "(to be read) and hurry" in seen and "> draft" in seen
+            lambda seen: "(accepted) and hurry" in seen and "> draft" in seen
         )
         pipe.write_text("go on", "utf-8")
         terminal.until(
@@ -167,6 +167,6 @@ def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
         assert "**you**" in seen
         assert "\x1b" not in seen
         terminal.type("C-c")
-        terminal.until(lambda seen: "Ctrl-D or /exit ends the chat." in seen)
+        terminal.until(lambda seen: "Ctrl-C again ends the chat" in seen)
         terminal.type("C-d")
         terminal.until(lambda seen: not seen.strip() or "no server" in seen)

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
+from amplifier.app.commands.session_modes import MODES, ModeName
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
 from amplifier.app.settings.layers import Key, read_key
@@ -33,6 +34,11 @@ __all__ = ["ModelCommands"]
 _AUTO: Final = "auto"
 _MOST_MODELS: Final = 40
 _AT_ONCE: Final = "ui"
+_TOLD: Final[Mapping[ModeName, str]] = {
+    "ask": "Mode ask: edits and commands ask first.",
+    "accept-edits": "Mode accept-edits: edits of files are accepted, all else asks first.",
+    "plan": "Mode plan: only tools that read run.",
+}
 
 
 @attrs.frozen(eq=False)
@@ -48,10 +54,10 @@ class ModelCommands:
     def commands(self) -> list[SessionCommand]:
         """Return them."""
         return [
-            SessionCommand(name="mode", make=self.mode, argument_hint="[plan|work] [PROMPT]",
-                           description="Plan, with tools that only read, or work"),
+            SessionCommand(name="mode", make=self.mode, argument_hint="[ask|accept-edits|plan] [PROMPT]",
+                           description="Show the mode or choose one, as Shift-Tab does"),
             SessionCommand(name="plan", make=self.plan, argument_hint="[PROMPT]", description="Short for /mode plan"),
-            SessionCommand(name="do", make=self.work, argument_hint="[PROMPT]", description="Short for /mode work"),
+            SessionCommand(name="do", make=self.work, argument_hint="[PROMPT]", description="Short for /mode ask"),
             SessionCommand(name="provider", make=self.provider, argument_hint="[NAME|auto]",
                            description="List the providers, or choose who answers"),
             SessionCommand(name="model", make=self.model, argument_hint="[NAME|auto]",
@@ -64,32 +70,27 @@ class ModelCommands:
         """Show the mode or choose it; what stands behind it is the next prompt."""
         name, _, prompt = arguments.partition(" ")
         if not name:
-            return CommandAnswer(
-                text=f"The mode is {'plan' if self.talk.mode.is_on else 'work'}."
-            )
-        if name == "plan":
-            return await self.plan(prompt)
-        if name == "work":
-            return await self.work(prompt)
+            return CommandAnswer(text=_TOLD[self.talk.modes.current])
+        for mode in MODES:
+            if mode == name:
+                return self._choose(mode, prompt)
         raise CommandError(
-            f"There is no mode {name!r:.40}; there are plan and work{did_you_mean(name, ['plan', 'work'])}"
+            f"There is no mode {name!r:.40}; there are {', '.join(MODES)}{did_you_mean(name, MODES)}"
         )
 
     async def plan(self, prompt: str) -> CommandAnswer | CommandPrompt:
         """Refuse tools that do more than read."""
-        self.talk.mode.turn(on=True)
-        if prompt.strip():
-            return CommandPrompt(text=prompt.strip())
-        return CommandAnswer(
-            text="Plan mode: only tools that read run. /mode work ends it."
-        )
+        return self._choose("plan", prompt)
 
     async def work(self, prompt: str) -> CommandAnswer | CommandPrompt:
-        """Let all tools run again."""
-        self.talk.mode.turn(on=False)
+        """Leave every question to the session's guards."""
+        return self._choose("ask", prompt)
+
+    def _choose(self, mode: ModeName, prompt: str) -> CommandAnswer | CommandPrompt:
+        self.talk.modes.choose(mode)
         if prompt.strip():
             return CommandPrompt(text=prompt.strip())
-        return CommandAnswer(text="All tools run.")
+        return CommandAnswer(text=_TOLD[mode])
 
     async def provider(self, arguments: str) -> CommandAnswer:
         """List the providers, or choose one."""

@@ -89,7 +89,7 @@ class StatusCommands:
                 "Reads",
                 ", ".join(map(str, opened.instructions.files)) or "no instructions",
             ),
-            ("Mode", "plan: only tools that read" if talk.mode.is_on else "work"),
+            ("Mode", talk.modes.current),
             ("Turns", str(len(talk.starts))),
             ("Messages", str(len(await talk.said()))),
         ]

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Condition, completion_is_selected, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
+from amplifier.cli._chat._keys import (
+    EndOfInput,
+    EnteredLine,
+    Interrupt,
+    Key,
+    NextMode,
+    Stop,
+)
 
 __all__ = ["make_bindings"]
+
+_IS_TYPING: Final = has_focus(DEFAULT_BUFFER)
+"""Typing is in the prompt itself, and not in the search of the history."""
 
 
 def make_bindings(
@@ -18,14 +29,22 @@ def make_bindings(
 ) -> KeyBindings:
     """Make them: Enter hands the text on, Ctrl-J and Alt-Enter begin a line, Ctrl-C and Ctrl-D as in a shell.
 
+    Esc stops what runs, and Shift-Tab chooses the next mode.
+
     Args:
         hand_on: takes what is typed.
         is_working: whether a turn runs; Ctrl-C then stops it, and leaves what is typed.
     """
     bindings = KeyBindings()
-    is_typing = has_focus(DEFAULT_BUFFER)  # not in the search of the history
+    _bind_text(bindings, hand_on)
+    _bind_control(bindings, hand_on, is_working)
+    return bindings
 
-    @bindings.add("enter", filter=is_typing)
+
+def _bind_text(bindings: KeyBindings, hand_on: Callable[[Key], None]) -> None:
+    """Add the keys that edit and send."""
+
+    @bindings.add("enter", filter=_IS_TYPING)
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if (
@@ -42,18 +61,37 @@ def make_bindings(
         buffer.reset()
         hand_on(EnteredLine(text))
 
-    @bindings.add("c-j", filter=is_typing)
-    @bindings.add("escape", "enter", filter=is_typing)
+    @bindings.add("c-j", filter=_IS_TYPING)
+    @bindings.add("escape", "enter", filter=_IS_TYPING)
     def _new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @bindings.add("c-c", filter=is_typing)
+
+def _bind_control(
+    bindings: KeyBindings,
+    hand_on: Callable[[Key], None],
+    is_working: Callable[[], bool],
+) -> None:
+    """Add the keys that stop, leave and choose."""
+
+    @bindings.add("c-c", filter=_IS_TYPING)
     def _interrupt(event: KeyPressEvent) -> None:
-        if not is_working():
+        # As in a shell: what is typed is dropped first, and only an empty line is left.
+        if event.current_buffer.text and not is_working():
             event.current_buffer.reset()
+            return
         hand_on(Interrupt())
 
-    @bindings.add("c-d", filter=is_typing)
+    @bindings.add("escape", filter=_IS_TYPING & Condition(is_working))
+    def _stop(_: KeyPressEvent) -> None:
+        hand_on(Stop())
+
+    # In the list of completions Shift-Tab goes back, as in other shells.
+    @bindings.add("s-tab", filter=_IS_TYPING & ~completion_is_selected)
+    def _next_mode(_: KeyPressEvent) -> None:
+        hand_on(NextMode())
+
+    @bindings.add("c-d", filter=_IS_TYPING)
     def _end(event: KeyPressEvent) -> None:
         # As in a shell: Ctrl-D deletes a character, and only on an empty line is it the
         # end.
@@ -61,5 +99,3 @@ def make_bindings(
             event.current_buffer.delete()
             return
         hand_on(EndOfInput())
-
-    return bindings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 from typing import Final
 
@@ -11,15 +12,25 @@ import attrs
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from amplifier.app.branches import branch_of
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
+from amplifier.app.live_figures import LiveFigures
 from amplifier.app.session_plan import display_of
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
-from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
+from amplifier.cli._chat._keys import (
+    EndOfInput,
+    EnteredLine,
+    Interrupt,
+    Key,
+    NextMode,
+    Stop,
+)
 from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import Prompt, PromptQueue
 from amplifier.cli._chat._screen import ChatScreen
+from amplifier.cli._chat._status import MODE_NAMES, StatusLine
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.commands import (
@@ -54,13 +65,19 @@ class ChatLoop:
     display: DisplaySettings
     registry: CommandRegistry = attrs.field(factory=CommandRegistry)
     waiting: PromptQueue = attrs.field(init=False)
+    status: StatusLine = attrs.field(init=False)
     is_working: bool = False
     _is_over: bool = False
+    _leaves_next: bool = False
+    _is_stopping: bool = False
+    _run: anyio.CancelScope | None = None
     _painter: Painter | None = None
     _scopes: list[anyio.CancelScope] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.waiting = PromptQueue(self.talk.opened)
+        figures = LiveFigures.of(self.talk.opened.session, self._figures_changed)
+        self.status = StatusLine(self.talk, figures)
 
     def own_commands(self) -> list[SessionCommand]:
         """Return the commands that are about this chat alone and wait for the end of a turn."""
@@ -92,6 +109,7 @@ class ChatLoop:
 
     async def run(self) -> None:
         """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone."""
+        await self._look_for_branch()
         self.interrupts.at_prompt = self._interrupted
         # Unbounded: the thread of the keyboard hands keys on and must never wait for
         # the turn.
@@ -99,6 +117,7 @@ class ChatLoop:
         ask, asked = anyio.create_memory_object_stream[Typed](math.inf)
         try:
             async with send, keys, ask, asked, anyio.create_task_group() as group:
+                self._run = group.cancel_scope
                 group.start_soon(self.screen.board.listen, send.send_nowait)
                 group.start_soon(self._hear, keys, ask)
                 group.start_soon(self._answer_at_once, asked)
@@ -125,6 +144,7 @@ class ChatLoop:
                     await self._take(self.waiting.take())
                 finally:
                     self.is_working = False
+                await self._look_for_branch()
             elif self._is_over:
                 return
             else:
@@ -136,6 +156,8 @@ class ChatLoop:
     ) -> None:
         """Hear the keyboard, also while something runs: nothing here waits, so that Ctrl-C is always heard."""
         async for key in keys:
+            if not isinstance(key, Interrupt):
+                self._leaves_next = False
             match key:
                 case EnteredLine(text=text) if self.is_working:
                     self._while_working(text, ask)
@@ -143,6 +165,10 @@ class ChatLoop:
                     self.waiting.add(Prompt(text=text))
                 case Interrupt():
                     self._interrupted()
+                case Stop():
+                    self._stop()
+                case NextMode():
+                    self._choose_next_mode()
                 case EndOfInput():
                     self._is_over = True
                     self.waiting.wake()
@@ -165,14 +191,46 @@ class ChatLoop:
                 self._renew()
 
     def _interrupted(self) -> None:
-        if self._painter is not None:
-            self.interrupts.press()
-        elif self._scopes:
-            # The innermost: a command may have been typed while another one runs.
-            self._scopes[-1].cancel()
-        elif not self.is_working and not self._is_over:
-            self.screen.note("Ctrl-D or /exit ends the chat.")
+        """Stop what runs; pressed again without anything in between, leave."""
+        if self._leaves_next and self._run is not None:
+            self._is_over = True
+            self._run.cancel()
+            return
+        self._leaves_next = True
+        if not self._stop() and not self._is_over:
+            self.screen.note("Ctrl-C again ends the chat, as Ctrl-D and /exit do.")
             self._renew()
+
+    def _stop(self) -> bool:
+        """Stop the running turn and commands at once; return whether there were any."""
+        is_turn = self._painter is not None
+        if is_turn and not self._is_stopping:
+            self._is_stopping = True
+            # Now, and not when the turn has ended: what is typed from here on is a new prompt.
+            self._drop()
+            session = self.talk.opened.session
+            # In a task of its own: handlers hear of it, and the next key must not wait for them.
+            self.interrupts.group.start_soon(partial(session.cancel, immediate=True))
+        for scope in self._scopes:
+            scope.cancel()
+        return is_turn or bool(self._scopes)
+
+    def _choose_next_mode(self) -> None:
+        modes = self.talk.modes
+        modes.choose(modes.following)
+        if not self.screen.board.has_live:
+            self.screen.note(f"Mode: {MODE_NAMES[modes.current]}")
+
+    def _figures_changed(self) -> None:
+        retry = self.status.figures.retry
+        if retry is not None and not self.screen.board.has_live:
+            self.screen.note(retry.text(time.monotonic()))
+        self._renew()
+
+    async def _look_for_branch(self) -> None:
+        """Read which branch is checked out: what ran may have changed it."""
+        root = self.talk.opened.composition.places.root
+        self.status.branch = await to_thread.run_sync(branch_of, root)
 
     async def _take(self, prompt: Prompt) -> None:
         """Run a prompt, or a command with the prompt that it makes."""
@@ -192,12 +250,16 @@ class ChatLoop:
         typed = read_line(text)
         if typed is not None and self.registry.is_at_once(typed.name):
             ask.send_nowait(typed)
-        # Only a running turn can be steered; while a command works there is none to
+        # Only a turn that goes on can be steered; while a command works there is none to
         # hear it.
-        elif typed is None and self._painter is not None and text.strip():
+        elif typed is None and self._is_steerable and text.strip():
             self.waiting.steer(text)
         elif text.strip():
             self.waiting.add(Prompt(text=text))
+
+    @property
+    def _is_steerable(self) -> bool:
+        return self._painter is not None and not self._is_stopping
 
     async def _command(self, typed: Typed) -> Prompt | None:
         """Run a command; return the prompt that it made."""
@@ -218,7 +280,7 @@ class ChatLoop:
         finally:
             self._scopes.remove(scope)
         if scope.cancelled_caught:
-            self.screen.note("Cancelled.")
+            self.screen.note("Stopped.")
             return None
         # It may have changed what is shown.
         if typed.name == "config":
@@ -246,27 +308,28 @@ class ChatLoop:
         painter = Painter(
             screen.board.write, refresh, screen.rendering, screen.redactor, self.display
         )
-        self._painter = painter
+        self._painter, self._is_stopping = painter, False
         try:
-            with self.interrupts.turn(self.talk.opened.session):
-                made = self.talk.stream(
-                    prompt.text,
-                    prompt.metadata,
-                    typed=prompt.typed,
-                    written=prompt.written,
-                )
-                async with made as events:
-                    async for event in events:
-                        if isinstance(event, SteeringInjected):
-                            # Echoed when the agent reads it, so that the screen shows
-                            # it where it entered the conversation.
-                            self.waiting.heard(event.text)
-                            screen.echo(event.text)
-                        painter.paint(event)
-        except TurnCancelled:
+            made = self.talk.stream(
+                prompt.text,
+                prompt.metadata,
+                typed=prompt.typed,
+                written=prompt.written,
+            )
+            async with made as events:
+                async for event in events:
+                    if isinstance(event, SteeringInjected):
+                        # Echoed when the agent reads it, so that the screen shows
+                        # it where it entered the conversation.
+                        self.waiting.heard(event.text)
+                        screen.echo(event.text)
+                    painter.paint(event)
+        except TurnCancelled as cancelled:
             painter.end()
-            screen.note("Cancelled.")
-            self._drop()
+            if cancelled.partial_text:
+                screen.note("Stopped. What arrived stays, marked as incomplete.")
+            else:
+                screen.note("Stopped.")
         except OutputClosedError:
             raise
         except Exception as error:  # whatever foreign code raised ends its turn alone
@@ -318,4 +381,6 @@ class ChatLoop:
             self._painter.display = display
 
     def _renew(self) -> None:
-        self.screen.renew(self._painter, self.waiting, is_working=self.is_working)
+        self.screen.renew(
+            self._painter, self.waiting, self.status, is_working=self.is_working
+        )

@@ -38,6 +38,8 @@ __all__ = ["Keyboard"]
 
 _MENU_ROWS = 4
 _REDRAW_SECONDS = 0.04
+_ESCAPE_SECONDS = 0.1
+"""How long Esc waits for what would make it the beginning of another key."""
 _STYLE = Style.from_dict(
     {"bottom-toolbar": "noreverse", "dim": "fg:ansibrightblack", "mode": "bold"}
 )
@@ -102,7 +104,9 @@ class Keyboard:
             style=_STYLE,
             color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
         )
-        self._session.app.min_redraw_interval = _REDRAW_SECONDS
+        app = self._session.app
+        app.min_redraw_interval = _REDRAW_SECONDS
+        app.timeoutlen = app.ttimeoutlen = _ESCAPE_SECONDS
 
     def equip(self, history: History, completer: Completer) -> None:
         """Say what the arrow keys and Tab bring; before the prompt is shown."""

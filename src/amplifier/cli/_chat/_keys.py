@@ -8,7 +8,15 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-__all__ = ["Board", "EndOfInput", "EnteredLine", "Interrupt", "Key"]
+__all__ = [
+    "Board",
+    "EndOfInput",
+    "EnteredLine",
+    "Interrupt",
+    "Key",
+    "NextMode",
+    "Stop",
+]
 
 
 @attrs.frozen
@@ -28,7 +36,17 @@ class EndOfInput:
     """The end of the input: Ctrl-D, or the terminal is gone."""
 
 
-Key: TypeAlias = EnteredLine | Interrupt | EndOfInput
+@attrs.frozen
+class Stop:
+    """Esc: what runs is to stop."""
+
+
+@attrs.frozen
+class NextMode:
+    """Shift-Tab: the mode after the present one."""
+
+
+Key: TypeAlias = EnteredLine | Interrupt | EndOfInput | Stop | NextMode
 """What is typed, as the conversation hears it."""
 
 

@@ -119,8 +119,8 @@ class PromptQueue:
 
     def rows(self, width: int) -> Iterator[str]:
         """Yield a row for each of the first that wait."""
-        every = [("to be read", text) for text in self._texts]
-        every += [("next", prompt.shown) for prompt in self._prompts]
+        every = [("accepted", text) for text in self._texts]
+        every += [("queued", prompt.shown) for prompt in self._prompts]
         for kind, text in every[:_ROWS]:
             yield cut(f"({kind}) {one_line(text, 300)}", width)
         if len(every) > _ROWS:

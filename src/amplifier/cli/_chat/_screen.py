@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 
 import attrs
 
-from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.commands.talk import Talk
 from amplifier.cli._chat._keys import Board
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
 from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import PromptQueue
+from amplifier.cli._chat._status import StatusLine
 from amplifier.cli._exits import describe
 from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_kit.terminal import cut, visible
@@ -71,13 +72,19 @@ class ChatScreen:
         self.complain(f"Error: {describe(error)}")
 
     def renew(
-        self, painter: Painter | None, waiting: PromptQueue, *, is_working: bool
+        self,
+        painter: Painter | None,
+        waiting: PromptQueue,
+        status: StatusLine,
+        *,
+        is_working: bool,
     ) -> None:
         """Show what is incomplete, what waits, and how things stand.
 
         Args:
             painter: shows the running turn; `None` between turns.
             waiting: what was typed and is not part of the conversation yet.
+            status: how things stand.
             is_working: whether a turn or a command runs.
         """
         width = columns() - 1
@@ -85,22 +92,14 @@ class ChatScreen:
             rows = []
         else:
             rows = [painter.live(width)]
+        if status.figures.retry is not None:
+            rows.append(cut(status.figures.retry.text(time.monotonic()), width))
         rows += waiting.rows(width)
         if is_working:
             doing = "working"
         else:
             doing = ""
         if painter is not None:
-            doing = f"working {painter.seconds:.0f} s, Ctrl-C stops"
-        self.board.show("\n".join(filter(None, rows)), cut(self._status(doing), width))
-
-    def _status(self, doing: str) -> str:
-        talk = self.talk
-        asked = "/".join(filter(None, (talk.provider, talk.model)))
-        usage = talk.opened.spent_since.usage
-        if usage is None:
-            spent = ""
-        else:
-            spent = usage_text(usage)
-        parts = (doing, "plan mode" if talk.mode.is_on else "", asked, spent)
-        return " | ".join(filter(None, parts)) or "/help lists the commands"
+            doing = f"working {painter.seconds:.0f} s, Esc stops"
+        shown = "\n".join(filter(None, rows))
+        self.board.show(shown, status.text(doing, width))

@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.commands.builtin import make_registry
+from amplifier.app.commands.session_modes import MODES
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import FOLDER
 from amplifier.app.message_visibility import told
@@ -109,7 +110,7 @@ class _Chat:
             self._conversation = conversation
             await self._recall(talk)
             notice(
-                "/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat."
+                "/help lists the commands, Esc stops, Shift-Tab changes the mode, Ctrl-D leaves."
             )
             await conversation.run()
 
@@ -152,7 +153,7 @@ class _Chat:
             for name, found in talk.opened.composition.collections.all().items()
         }
         choices = {
-            "mode": lambda: ("plan", "work"),
+            "mode": lambda: MODES,
             "think": lambda: ("on", "off"),
             "provider": lambda: (*talk.opened.session.coordinator.providers, "auto"),
             "help": lambda: conversation.registry.names,

@@ -118,7 +118,7 @@ class Family:
 
     def request_children(self, immediate: bool) -> None:
         """Ask the turns of all children to stop before that is announced: what hears the first may take its time."""
-        for child in self._open_children():
+        for child in self.open_children:
             if not (child.is_busy or child.family.runs_once):
                 child.family.request_children(immediate)
             elif immediate:
@@ -127,7 +127,7 @@ class Family:
                 child.coordinator.cancellation.request_graceful()
 
     async def _announce_below(self) -> None:
-        for child in self._open_children():
+        for child in self.open_children:
             await child.family.hear_cancel()
 
     async def hear_cancel(self) -> None:
@@ -137,7 +137,9 @@ class Family:
         else:
             await self._announce_below()
 
-    def _open_children(self) -> tuple[AmplifierSession, ...]:
+    @property
+    def open_children(self) -> tuple[AmplifierSession, ...]:
+        """The children that are open, in the order in which they were made."""
         if self._children is None:
             return ()
         return self._children.open
