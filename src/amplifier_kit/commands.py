@@ -61,9 +61,15 @@ class CommandPrompt:
 
 @attrs.frozen(kw_only=True)
 class CommandAnswer:
-    """What a command did itself: its text is shown to the person, and no turn runs."""
+    """What a command did itself: its text is shown to the person, and no turn runs.
+
+    Args:
+        text: what is shown.
+        is_diff: whether it is a unified diff, which a terminal may colour.
+    """
 
     text: str
+    is_diff: bool = False
 
 
 MakePrompt: TypeAlias = Callable[[str], Awaitable[CommandPrompt | CommandAnswer]]

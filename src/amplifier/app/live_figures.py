@@ -103,7 +103,7 @@ class LiveFigures:
         self.changed()
 
     def _settle(self, _: str, data: EventFields) -> None:
-        """Show no retry any more whose request is sent, or given up."""
+        """Drop the retry whose request is sent, or given up."""
         if self.retry is not None and data.get("session_id") == self._retrying:
             self.retry = None
             self.changed()

@@ -87,7 +87,10 @@ async def serving_session(
         for name in tools:
             require_tool(name, coordinator.tools)
         files = CommandFiles(
-            opened.composition.places, opened.composition.project, coordinator
+            opened.composition.places,
+            opened.composition.project,
+            coordinator,
+            opened.composition.collections,
         )
         registry = CommandRegistry()
         registry.add(await to_thread.run_sync(files.commands))

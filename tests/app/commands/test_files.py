@@ -267,3 +267,16 @@ async def test_file_that_project_s_command_cannot_show_is_error(
         assert (await make(registry, "b")).text == "List @folder"
         with pytest.raises(CommandError, match=problem):
             await make(registry, "a")
+
+
+async def test_a_collection_brings_commands(places: Places) -> None:
+    shared = places.home / "collections/shop"
+    write(shared / "pyproject.toml", '[project]\nname = "shop"\nversion = "1"\n')
+    write(shared / "commands/order.md", "Order $1.\n")
+    write(shared / "commands/status.md", "Mine.\n")
+    async with commands(places) as (registry, _):
+        assert (await make(registry, "order", "milk")).text == "Order milk."
+        listed = registry.listed
+        assert listed["order"].source == "collection:shop"
+        # the built-in one keeps its name
+        assert "collection:shop:status" in listed

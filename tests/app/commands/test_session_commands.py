@@ -155,7 +155,8 @@ async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
         assert max(map(len, text.splitlines())) < 80
         assert (
             await say(registry, "/help /undo")
-            == "/undo [N]\n  Take back the last turn, or N; files stay"
+            == "/undo [N] [conversation|files|both]\n"
+            "  Take back the last turn, or N, and the files that it changed"
         )
         assert (
             await refused(registry, "/help undoo")
@@ -183,9 +184,7 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(
         )
         assert await prompts_of(talk) == ["one"]
         assert await refused(registry, "/undo 2") == "1 turn can be taken back; got 2"
-        assert "A number of turns to take back is missing; got 'x'" in await refused(
-            registry, "/undo x"
-        )
+        assert "Expected a number of turns" in await refused(registry, "/undo x")
 
 
 async def test_what_taken_back_is_so_in_context_with_history_of_own(
@@ -307,20 +306,20 @@ async def test_save_writes_a_new_private_file(places: Places, kept: bool) -> Non
         places, "The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a", kept=kept
     ) as (_, registry):
         assert (
-            await say(registry, "/save talk.md")
+            await say(registry, "/export talk.md")
             == f"Written: {places.working_dir / 'talk.md'}"
         )
         text = (places.working_dir / "talk.md").read_text("utf-8")
         assert "answer 0" in text
         assert "ghp_16C7" not in text
         assert (places.working_dir / "talk.md").stat().st_mode & 0o777 == 0o600
-        assert "exists already" in await refused(registry, "/save talk.md")
-        assert "says no form" in await refused(registry, "/save talk.docx")
-        assert "cannot be written" in await refused(registry, "/save nowhere/talk.md")
-        await say(registry, "/save talk.json")
+        assert "exists already" in await refused(registry, "/export talk.md")
+        assert "says no form" in await refused(registry, "/export talk.docx")
+        assert "cannot be written" in await refused(registry, "/export nowhere/talk.md")
+        await say(registry, "/export talk.json")
         data = json.loads((places.working_dir / "talk.json").read_text("utf-8"))
         assert [line["turn"] for line in data["messages"]] == ["1", "1"]
-        assert (await say(registry, "/save")).endswith(".md")
+        assert (await say(registry, "/export")).endswith(".md")
 
 
 async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(

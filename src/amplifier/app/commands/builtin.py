@@ -6,10 +6,13 @@ from collections.abc import Iterable
 
 from anyio import to_thread
 
+from amplifier.app.commands.context_commands import ContextCommands
 from amplifier.app.commands.conversation_commands import ConversationCommands
 from amplifier.app.commands.files import CommandFiles
+from amplifier.app.commands.inspection_commands import InspectionCommands
 from amplifier.app.commands.model_commands import ModelCommands
 from amplifier.app.commands.registry import CommandRegistry, commands_of_modules
+from amplifier.app.commands.rewind_commands import RewindCommands
 from amplifier.app.commands.status_commands import StatusCommands
 from amplifier.app.commands.talk import Talk
 from amplifier_kit.commands import SessionCommand
@@ -37,12 +40,24 @@ async def make_registry(
     registry = CommandRegistry()
     registry.add(own)
     registry.add(at_once, at_once=True)
-    for built_in in (StatusCommands(talk, registry), ModelCommands(talk)):
-        registry.add(built_in.commands(), at_once=True)
-    registry.add(ConversationCommands(talk).commands())
+    for shows in (
+        StatusCommands(talk, registry),
+        InspectionCommands(talk),
+        ModelCommands(talk),
+    ):
+        registry.add(shows.commands(), at_once=True)
+    for changes in (
+        ConversationCommands(talk),
+        ContextCommands(talk),
+        RewindCommands(talk),
+    ):
+        registry.add(changes.commands())
     coordinator = opened.session.coordinator
     files = CommandFiles(
-        opened.composition.places, opened.composition.project, coordinator
+        opened.composition.places,
+        opened.composition.project,
+        coordinator,
+        opened.composition.collections,
     )
     registry.add(await to_thread.run_sync(files.commands))
     registry.add(await commands_of_modules(coordinator))

@@ -14,7 +14,8 @@ from anyio import to_thread
 
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions import new_record
-from amplifier.app.store.export import Form, export
+from amplifier.app.store.export import Form
+from amplifier.app.store.export import export as exported
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import StoredHistory
 from amplifier.app.store.store import SessionStore
@@ -23,7 +24,6 @@ from amplifier.app.store.transcript import TranscriptLine
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.files.open_flags import NEW
 from amplifier_kit.redaction import clean_message, redactor_of
-from amplifier_sdk.compaction import CompactionResult
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.messages import MessageDict
 
@@ -51,13 +51,10 @@ class ConversationCommands:
         """Return them."""
         return [
             SessionCommand(name="clear", make=self.clear, description="Forget the conversation; files stay"),
-            SessionCommand(name="undo", make=self.undo, description="Take back the last turn, or N; files stay",
-                           argument_hint="[N]"),
-            SessionCommand(name="compact", make=self.compact, description="Show the model less of the conversation"),
             SessionCommand(name="rename", make=self.rename, description="Name the session", argument_hint="NAME"),
             SessionCommand(name="fork", make=self.fork, argument_hint="[TURNS [NAME]]",
                            description="Keep another session that begins with this one's turns"),
-            SessionCommand(name="save", make=self.save, argument_hint="[FILE]",
+            SessionCommand(name="export", make=self.export, argument_hint="[FILE]",
                            description="Write the conversation to a new file, .md, .html or .json"),
         ]  # fmt: skip
 
@@ -67,37 +64,6 @@ class ConversationCommands:
         await self.talk.clear()
         return CommandAnswer(
             text=f"The conversation is empty; {_turns(count)} forgotten. Files stay as they are."
-        )
-
-    async def undo(self, arguments: str) -> CommandAnswer:
-        """Take back turns."""
-        if arguments:
-            count = _number(arguments, "turns to take back")
-        else:
-            count = 1
-        there = len(self.talk.starts)
-        if not 0 < count <= there:
-            raise CommandError(f"{_turns(there)} can be taken back; got {count}")
-        await self.talk.forget(there - count)
-        return CommandAnswer(
-            text=f"{_turns(count)} taken back, {there - count} left. Files stay as they are."
-        )
-
-    async def compact(self, _: str) -> CommandAnswer:
-        """Ask the context manager to show the model less."""
-        compacting: object = getattr(
-            self.talk.opened.session.coordinator.context, "compact", None
-        )
-        if not callable(compacting):
-            raise CommandError(
-                "The session's context manager cannot compact; context-simple can"
-            )
-        result: object = await compacting()
-        if not isinstance(result, CompactionResult):
-            return CommandAnswer(text="Compacted.")
-        return CommandAnswer(
-            text=f"The model sees {result.after_messages} of {result.before_messages} messages, about"
-            f" {result.after_tokens:,} of {result.before_tokens:,} tokens. The history itself is whole."
         )
 
     async def rename(self, arguments: str) -> CommandAnswer:
@@ -141,7 +107,7 @@ class ConversationCommands:
             f" {made.record.session_id}"
         )
 
-    async def save(self, arguments: str) -> CommandAnswer:
+    async def export(self, arguments: str) -> CommandAnswer:
         """Write what was said to a file that did not exist."""
         opened = self.talk.opened
         name = arguments.strip("\"'") or f"session-{opened.session.session_id[:8]}.md"
@@ -166,11 +132,11 @@ class ConversationCommands:
         )
         try:
             await to_thread.run_sync(
-                lambda: _write_new(path, export(record, history, form, clean=clean))
+                lambda: _write_new(path, exported(record, history, form, clean=clean))
             )
         except FileExistsError as error:
             raise CommandError(
-                f"{path} exists already; name another file: /save FILE"
+                f"{path} exists already; name another file: /export FILE"
             ) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error

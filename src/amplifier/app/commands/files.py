@@ -10,7 +10,13 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.definitions import DefinitionFile, of_project, of_user
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.definitions import (
+    DefinitionFile,
+    of_collections,
+    of_project,
+    of_user,
+)
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier_kit.claude_plugins import CommandFile, parse_command
@@ -41,7 +47,7 @@ _SHELL: Final = "/bin/sh"
 
 @attrs.frozen(kw_only=True)
 class _Found:
-    """A command, whose it is (`user` or `project`), and the folder of its file."""
+    """A command, whose it is (`user`, `project`, or `collection:NAME`), and the folder of its file."""
 
     level: str
     folder: Path
@@ -56,11 +62,13 @@ class CommandFiles:
         places: where the files stand.
         project: what of the project's folder may be used.
         coordinator: the session's; it asks the person before a program runs.
+        collections: they bring commands as well; their names come after all others.
     """
 
     places: Places
     project: ProjectFiles
     coordinator: Coordinator
+    collections: CollectionLibrary
     problems: list[str] = attrs.field(factory=list, init=False)
 
     def commands(self) -> list[SessionCommand]:
@@ -71,7 +79,8 @@ class CommandFiles:
         self.problems.clear()
         own = of_user(self.places.home, _FOLDER, _FOLDER, "**/*.md")
         brought = (of_project(self.project, _FOLDER, folder) for folder in _IN_PROJECTS)
-        files = chain(own, *brought)
+        shared = of_collections(self.collections, _FOLDER, "**/*.md")
+        files = chain(own, *brought, shared)
         read = (self._read(file) for file in files if file.path.suffix == ".md")
         return [command for command in read if command is not None]
 
@@ -80,7 +89,7 @@ class CommandFiles:
         if file.refusal is not None:
             # The refusing command keeps the name, so that what is typed for it never
             # reaches the model as a prompt.
-            source = ":".join(("project", *folders))
+            source = ":".join((_level(file), *folders))
             return refusing_command(file.name, file.refusal, source=source)
         try:
             text = file.read(self.project).decode("utf-8-sig")
@@ -91,7 +100,7 @@ class CommandFiles:
             self.problems.append(str(error))
         else:
             return self._command(
-                _Found(level=file.level, folder=file.path.parent, file=command)
+                _Found(level=_level(file), folder=file.path.parent, file=command)
             )
         return None
 
@@ -218,3 +227,10 @@ class CommandFiles:
             raise CommandError(
                 f"/{name} mentions @{path}, which cannot be read: {error}"
             ) from error
+
+
+def _level(file: DefinitionFile) -> str:
+    """Say whose a command is, as its name is qualified with."""
+    if file.collection is not None:
+        return f"collection:{file.collection}"
+    return file.level

@@ -11,9 +11,7 @@ import attrs
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.figures import dollars
-from amplifier.app.tool_calls import show_tools
 from amplifier_kit.commands import CommandAnswer, SessionCommand
-from amplifier_kit.open_data import as_object
 from amplifier_kit.terminal import columns_of, one_line
 from amplifier_sdk.chat import Usage
 
@@ -41,8 +39,6 @@ class StatusCommands:
             SessionCommand(name="help", make=self.help, description="List the commands, or explain one",
                            argument_hint="[COMMAND]", aliases=("?",)),
             SessionCommand(name="status", make=self.status, description="Show the session, its model and its mode"),
-            SessionCommand(name="tools", make=self.tools, description="List the tools and what they do"),
-            SessionCommand(name="agents", make=self.agents, description="List the agents that work can be given to"),
             SessionCommand(name="cost", make=self.cost, description="Show the tokens and what they cost"),
         ]  # fmt: skip
 
@@ -96,28 +92,6 @@ class StatusCommands:
         return _answer(
             f"{name + ':':<10}{one_line(value, _WIDTH * 3)}" for name, value in facts
         )
-
-    async def tools(self, _: str) -> CommandAnswer:
-        """List the tools with their effects."""
-        mode = self.talk.mode
-        table = []
-        for tool in show_tools(self.talk.opened.session.coordinator.tools):
-            is_refused = mode.is_on and mode.refusal(tool.name) is not None
-            if is_refused:
-                told = "(not in plan mode)"
-            else:
-                told = _first_line(tool.description)
-            table.append((tool.name, tool.effects_text, told))
-        return _answer(rows(table) if table else ["There are no tools."])
-
-    async def agents(self, _: str) -> CommandAnswer:
-        """List the agents of the session's plan."""
-        agents = as_object(self.talk.opened.composition.plan.get("agents"))
-        table = []
-        for name, agent in sorted(agents.items()):
-            description = as_object(agent).get("description")
-            table.append((name, _first_line(str(description or ""))))
-        return _answer(rows(table) if table else ["There are no agents."])
 
     async def cost(self, _: str) -> CommandAnswer:
         """Show what the session spent, and what it spent since it was opened."""
@@ -196,10 +170,6 @@ def _usual_model(talk: Talk) -> str:
     if isinstance(model, str):
         return model
     return "the provider's own"
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def _answer(lines: Iterable[str]) -> CommandAnswer:

@@ -12,6 +12,7 @@ from amplifier.app.commands.modes import PlanMode
 from amplifier.app.commands.session_modes import SessionModes
 from amplifier.app.sessions import OpenSession
 from amplifier_kit.commands import WrittenText
+from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -31,6 +32,7 @@ class Talk:
         provider: who answers the next turns; `None` leaves it to the loop.
         model: the model that answers them; `None` likewise.
         starts: where each turn begins in the history, system messages not counted.
+        turn_ids: the ids of the turns, by where they begin.
     """
 
     opened: OpenSession
@@ -38,13 +40,24 @@ class Talk:
     provider: str | None = None
     model: str | None = None
     starts: list[int] = attrs.field(factory=list)
+    turn_ids: dict[int, str] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, opened: OpenSession) -> Self:
         """Begin or resume the conversation of a session."""
-        return cls(
-            opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened)
+        ids = _stored_turns(opened)
+        mode = PlanMode(opened.session.coordinator)
+        talk = cls(opened, mode, starts=[*ids], turn_ids=ids)
+        # Of the session's own turns alone: its children have no place in this history.
+        opened.session.coordinator.hooks.register(
+            PROMPT_SUBMIT, talk._note_turn, name="talk", decides=False, inherited=False
         )
+        return talk
+
+    def _note_turn(self, _: str, data: PromptSubmit) -> None:
+        """Note which turn adds to the history now."""
+        if self.starts:
+            self.turn_ids[self.starts[-1]] = data.get("turn_id", "")
 
     @property
     def modes(self) -> SessionModes:
@@ -121,14 +134,14 @@ class Talk:
         ]
 
 
-def _stored_starts(opened: OpenSession) -> list[int]:
-    """Return where the turns of a stored session begin."""
+def _stored_turns(opened: OpenSession) -> dict[int, str]:
+    """Return the turns of a stored session, by where they begin."""
     if opened.kept is None:
         lines = []
     else:
         lines = opened.kept.transcript.lines
-    return [
-        at
+    return {
+        at: line.turn
         for at, line in enumerate(lines)
         if at == 0 or lines[at - 1].turn != line.turn
-    ]
+    }

@@ -250,7 +250,7 @@ class ChatLoop:
         typed = read_line(text)
         if typed is not None and self.registry.is_at_once(typed.name):
             ask.send_nowait(typed)
-        # Only a turn that goes on can be steered; while a command works there is none to
+        # Only a turn that is not stopping can be steered; while a command works there is none to
         # hear it.
         elif typed is None and self._is_steerable and text.strip():
             self.waiting.steer(text)
@@ -295,7 +295,7 @@ class ChatLoop:
                 metadata=made.metadata,
             )
         if made.text:
-            self.screen.answer(made.text)
+            self.screen.answer(made)
         return None
 
     async def _turn(self, prompt: Prompt) -> None:

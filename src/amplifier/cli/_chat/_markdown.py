@@ -22,6 +22,14 @@ _WIDEST: Final = 100
 _USUAL: Final = 80
 _LONGEST: Final = 50_000
 _THEME: Final = "ansi_dark"
+_COLOURS: Final = ("red", "green", "cyan")
+_DIFF_STYLES: Final = (
+    ("---", "bold"),
+    ("+++", "bold"),
+    ("@@", "cyan"),
+    ("-", "red"),
+    ("+", "green"),
+)
 
 
 def columns() -> int:
@@ -86,9 +94,13 @@ class Rendering:
             # a text that rich fails on is shown as it is, and the turn goes on
             return text + "\n"
 
+    def diff(self, text: str) -> str:
+        """Return a unified diff that is visible already, its lines coloured by what they do."""
+        return "".join(self.line(line, _diff_style(line)) for line in text.split("\n"))
+
     def line(self, text: str, style: str) -> str:
-        """Return a line that is visible already, in a style: `dim`, `bold`, `red`."""
-        if not self.has_colour:
+        """Return a line that is visible already, in a style: `dim`, `bold`, `red`, `green`, `cyan`; empty is none."""
+        if not self.has_colour or not style:
             return text + "\n"
         import click
 
@@ -96,7 +108,7 @@ class Rendering:
             text,
             dim=style == "dim",
             bold=style == "bold",
-            fg="red" if style == "red" else None,
+            fg=style if style in _COLOURS else None,
         )
         return styled + "\n"
 
@@ -132,3 +144,8 @@ class Rendering:
                 legacy_windows=False,
             )
         return self._console
+
+
+def _diff_style(line: str) -> str:
+    """Return the style of a line of a unified diff."""
+    return next((style for start, style in _DIFF_STYLES if line.startswith(start)), "")

@@ -14,6 +14,7 @@ from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import PromptQueue
 from amplifier.cli._chat._status import StatusLine
 from amplifier.cli._exits import describe
+from amplifier_kit.commands import CommandAnswer
 from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_kit.terminal import cut, visible
 
@@ -51,9 +52,13 @@ class ChatScreen:
                 )
             )
 
-    def answer(self, text: str) -> None:
+    def answer(self, answer: CommandAnswer) -> None:
         """Show what a command answers."""
-        self.board.write(wrapped(visible(self.redactor.redact_text(text))) + "\n")
+        text = visible(self.redactor.redact_text(answer.text))
+        if answer.is_diff:
+            self.board.write(self.rendering.diff(text))
+            return
+        self.board.write(wrapped(text) + "\n")
 
     def note(self, text: str) -> None:
         """Show a remark."""

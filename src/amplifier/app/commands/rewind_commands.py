@@ -1,0 +1,206 @@
+"""Commands that take turns back: of the conversation, of the files that they changed, or of both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+import attrs
+
+from amplifier.app.commands.status_commands import rows
+from amplifier.app.commands.talk import Talk
+from amplifier.app.session_backups import (
+    BackupCopy,
+    SessionBackups,
+    backups_of,
+    copies_since,
+)
+from amplifier.app.store.reader import words_of
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
+from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.messages import MessageDict
+
+__all__ = ["RewindCommands"]
+
+_What: TypeAlias = Literal["conversation", "files", "both"]
+
+_PARTS: Final[tuple[_What, ...]] = get_args(_What)
+_HINT: Final = f"[{'|'.join(_PARTS)}]"
+_SHOWN_TURNS: Final = 40
+
+
+@attrs.frozen(eq=False)
+class RewindCommands:
+    """The commands that go back; they wait for the end of a turn.
+
+    Args:
+        talk: the conversation.
+    """
+
+    talk: Talk
+
+    def commands(self) -> list[SessionCommand]:
+        """Return them."""
+        return [
+            SessionCommand(name="undo", make=self.undo, argument_hint=f"[N] {_HINT}",
+                           description="Take back the last turn, or N, and the files that it changed"),
+            SessionCommand(name="rewind", make=self.rewind, argument_hint=f"[TURN] {_HINT}",
+                           description="List the turns, or go back to before one"),
+            SessionCommand(name="diff", make=self.diff, argument_hint="[N]",
+                           description="Show how the files changed in this session, or in the last N turns"),
+        ]  # fmt: skip
+
+    async def undo(self, arguments: str) -> CommandAnswer:
+        """Take back the last turns."""
+        count, what = _read(arguments, usual=1)
+        there = len(self.talk.starts)
+        if not 0 < count <= there:
+            raise CommandError(f"{_turns(there)} can be taken back; got {count}")
+        return await self._go_back(there - count, what)
+
+    async def rewind(self, arguments: str) -> CommandAnswer:
+        """List the turns, or go back to before one."""
+        if not arguments:
+            return await self._list()
+        number, what = _read(arguments, usual=0)
+        there = len(self.talk.starts)
+        if not 0 < number <= there:
+            raise CommandError(
+                f"There are {_turns(there)}, counted from 1; got {number}. /rewind lists them"
+            )
+        return await self._go_back(number - 1, what)
+
+    async def diff(self, arguments: str) -> CommandAnswer:
+        """Compare what was copied before the first change of each file with what is there now."""
+        there = len(self.talk.starts)
+        count, _ = _read(arguments, usual=there)
+        backups = self._backups()
+        try:
+            copies: Sequence[BackupCopy] = await backups.entries()
+            if arguments:
+                copies = copies_since(copies, self._turn_ids(max(0, there - count)))
+            # The first copy of a path is what it was before; later ones lie in between.
+            earliest = {copy.path: copy for copy in reversed(copies)}
+            parts = [
+                await backups.difference(earliest[path]) for path in sorted(earliest)
+            ]
+        except AmplifierError as error:
+            raise CommandError(str(error)) from error
+        text = "\n".join(filter(None, parts))
+        return CommandAnswer(text=text or "No file is changed.", is_diff=bool(text))
+
+    async def _go_back(self, first: int, what: _What | None) -> CommandAnswer:
+        """Give up the turns from a number on, counted from 0; files first, since those may refuse."""
+        count = len(self.talk.starts) - first
+        if what is None:
+            is_with_files = self._has_backups
+        else:
+            is_with_files = what != "conversation"
+        restored = []
+        if is_with_files:
+            restored = await self._restore(
+                self._turn_ids(first), is_asked=what is not None
+            )
+        if what == "files":
+            return CommandAnswer(text="\n".join(restored))
+        await self.talk.forget(first)
+        told = f"{_turns(count)} taken back, {first} left."
+        if not is_with_files:
+            told += " Files stay as they are."
+        return CommandAnswer(text="\n".join([told, *restored]))
+
+    async def _restore(self, turns: Collection[str], *, is_asked: bool) -> list[str]:
+        backups = self._backups()
+        try:
+            copies = copies_since(await backups.entries(), turns)
+            if not copies:
+                return ["No file was changed."] if is_asked else []
+            restored = await backups.restore(copies)
+        except AmplifierError as error:
+            raise CommandError(f"{error}; nothing is taken back") from error
+        return [
+            *(f"as it was: {path}" for path in restored.paths),
+            *(f"not done: {text}" for text in restored.problems),
+            "What was there before is saved: /restore turn brings it back.",
+        ]
+
+    async def _list(self) -> CommandAnswer:
+        """List the turns with their prompts, and how many files each changed."""
+        talk = self.talk
+        if not talk.starts:
+            return CommandAnswer(text="There are no turns yet.")
+        said = await talk.said()
+        changed = await self._changed_files()
+        table = []
+        for number, start in enumerate(talk.starts, 1):
+            files = changed.get(talk.turn_ids.get(start, ""), 0)
+            table.append((str(number), _files(files), _prompt(said[start:])))
+        shown = table[-_SHOWN_TURNS:]
+        told = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
+        return CommandAnswer(text="\n".join([*rows(shown, widest=10), told]))
+
+    async def _changed_files(self) -> dict[str, int]:
+        backups = backups_of(self.talk.opened.session.coordinator)
+        if backups is None:
+            return {}
+        try:
+            copies = await backups.entries()
+        except AmplifierError as error:
+            raise CommandError(str(error)) from error
+        paths: dict[str, set[object]] = {}
+        for copy in copies:
+            paths.setdefault(copy.turn, set()).add(copy.path)
+        return {turn: len(each) for turn, each in paths.items()}
+
+    @property
+    def _has_backups(self) -> bool:
+        return backups_of(self.talk.opened.session.coordinator) is not None
+
+    def _backups(self) -> SessionBackups:
+        found = backups_of(self.talk.opened.session.coordinator)
+        if found is None:
+            raise CommandError(
+                "This session makes no backups of files; the module hooks-backup does"
+            )
+        return found
+
+    def _turn_ids(self, first: int) -> set[str]:
+        """Return the ids of the turns from a number on."""
+        ids = self.talk.turn_ids
+        return {ids[start] for start in self.talk.starts[first:] if start in ids}
+
+
+def _read(arguments: str, *, usual: int) -> tuple[int, _What | None]:
+    """Read `[N] [conversation|files|both]`."""
+    number, what = usual, None
+    for word in arguments.split():
+        named = next((part for part in _PARTS if part == word), None)
+        if named is not None:
+            what = named
+        # Python refuses to read numbers of thousands of digits with an error of its own.
+        elif word.isascii() and word.isdecimal() and len(word) <= 6:
+            number = int(word)
+        else:
+            raise CommandError(
+                f"Expected a number of turns, or one of {', '.join(_PARTS)}; got {word!r:.40}"
+            )
+    return number, what
+
+
+def _prompt(said: Sequence[MessageDict]) -> str:
+    """Return what the person said first."""
+    return next(
+        (words_of(message) for message in said if message.get("role") == "user"), ""
+    )
+
+
+def _files(count: int) -> str:
+    if not count:
+        return ""
+    return "1 file" if count == 1 else f"{count} files"
+
+
+def _turns(count: int) -> str:
+    if count == 1:
+        return "1 turn"
+    return f"{count} turns"
