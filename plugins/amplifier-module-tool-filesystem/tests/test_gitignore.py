@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from amplifier_kit.files.gitignore import Rules
 from amplifier_module_tool_filesystem import Filesystem
-from amplifier_module_tool_filesystem.gitignore import Rules
 from amplifier_sdk.jsontypes import JSONValue
 
 Mount = Callable[[Mapping[str, JSONValue]], Filesystem]

@@ -99,6 +99,15 @@ async def test_a_pasted_text_is_one_text(tmp_path: Path) -> None:
         assert await typed.until(1) == [EnteredLine("one\ntwo\n")]
 
 
+async def test_a_long_paste_is_a_placeholder(tmp_path: Path) -> None:
+    async with typist(tmp_path) as typed:
+        lines = "line\n" * 20
+        typed.keys.send_text(f"see \x1b[200~{lines}\x1b[201~ please\r")
+        assert await typed.until(1) == [
+            EnteredLine(f"see {lines} please", "see [Pasted #1: 21 lines] please")
+        ]
+
+
 async def test_ctrl_c_drops_the_text_unless_something_works(tmp_path: Path) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("dropped\x03\x03kept")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import attrs
 
+from amplifier_kit.files.gitignore import IgnoreRules
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.gitignore import IgnoreRules
 from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_module_tool_filesystem.walk import Budget, TreeEntry, walk_tree
 from amplifier_module_tool_filesystem.workspace import Workspace

@@ -12,7 +12,7 @@ from amplifier.app.commands.modes import PlanMode
 from amplifier.app.commands.session_modes import SessionModes
 from amplifier.app.sessions import OpenSession
 from amplifier_kit.commands import WrittenText
-from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
+from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -49,15 +49,18 @@ class Talk:
         mode = PlanMode(opened.session.coordinator)
         talk = cls(opened, mode, starts=[*ids], turn_ids=ids)
         # Of the session's own turns alone: its children have no place in this history.
-        opened.session.coordinator.hooks.register(
-            PROMPT_SUBMIT, talk._note_turn, name="talk", decides=False, inherited=False
-        )
+        hooks = opened.session.coordinator.hooks
+        # A turn that runs one command of the person's submits no prompt.
+        for event in (PROMPT_SUBMIT, TOOL_PRE):
+            hooks.register(
+                str(event), talk._note_turn, name="talk", decides=False, inherited=False
+            )
         return talk
 
-    def _note_turn(self, _: str, data: PromptSubmit) -> None:
+    def _note_turn(self, _: str, data: dict[str, object]) -> None:
         """Note which turn adds to the history now."""
         if self.starts:
-            self.turn_ids[self.starts[-1]] = data.get("turn_id", "")
+            self.turn_ids[self.starts[-1]] = str(data.get("turn_id", ""))
 
     @property
     def modes(self) -> SessionModes:

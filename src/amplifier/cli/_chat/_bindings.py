@@ -8,6 +8,7 @@ from typing import Final
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, completion_is_selected, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 
 from amplifier.cli._chat._keys import (
     EndOfInput,
@@ -17,6 +18,7 @@ from amplifier.cli._chat._keys import (
     NextMode,
     Stop,
 )
+from amplifier.cli._chat._pastes import Pastes
 
 __all__ = ["make_bindings"]
 
@@ -36,13 +38,21 @@ def make_bindings(
         is_working: whether a turn runs; Ctrl-C then stops it, and leaves what is typed.
     """
     bindings = KeyBindings()
-    _bind_text(bindings, hand_on)
+    _bind_text(bindings, hand_on, Pastes())
     _bind_control(bindings, hand_on, is_working)
     return bindings
 
 
-def _bind_text(bindings: KeyBindings, hand_on: Callable[[Key], None]) -> None:
+def _bind_text(
+    bindings: KeyBindings, hand_on: Callable[[Key], None], pastes: Pastes
+) -> None:
     """Add the keys that edit and send."""
+
+    @bindings.add(Keys.BracketedPaste, filter=_IS_TYPING)
+    def _paste(event: KeyPressEvent) -> None:
+        # Terminals paste line ends as the Enter key.
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(pastes.collapse(text))
 
     @bindings.add("enter", filter=_IS_TYPING)
     def _enter(event: KeyPressEvent) -> None:
@@ -59,7 +69,8 @@ def _bind_text(bindings: KeyBindings, hand_on: Callable[[Key], None]) -> None:
         if text.strip():
             buffer.append_to_history()
         buffer.reset()
-        hand_on(EnteredLine(text))
+        whole = pastes.expand(text)
+        hand_on(EnteredLine(whole, None if whole == text else text))
 
     @bindings.add("c-j", filter=_IS_TYPING)
     @bindings.add("escape", "enter", filter=_IS_TYPING)

@@ -12,11 +12,14 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from amplifier.app.commands.registry import CommandRegistry
+from amplifier.app.project_paths import ProjectPaths
+from amplifier_kit.fuzzy import best_matches
 from amplifier_kit.terminal import one_line, visible
 
 __all__ = ["ChatCompleter"]
 
 _MOST: Final = 200
+_MOST_FILES: Final = 50
 
 
 @attrs.define(eq=False)
@@ -34,6 +37,10 @@ class ChatCompleter(Completer):
     folder: Path
     roots: Mapping[str, Path] = attrs.field(factory=dict)
     choices: Mapping[str, Callable[[], Sequence[str]]] = attrs.field(factory=dict)
+    project: ProjectPaths = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.project = ProjectPaths(self.folder)
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -77,7 +84,13 @@ class ChatCompleter(Completer):
         for name in self.roots:
             if begun and name.startswith(begun):
                 yield Completion(name, -len(begun))
-        yield from self._paths(begun, self.folder)
+        if not begun or begun.startswith((".", "/", "~")):
+            yield from self._paths(begun, self.folder)
+            return
+        # Any characters of the path, in their order; what git ignores is left out.
+        for path in best_matches(begun, self.project.list(), _MOST_FILES):
+            if _is_plain(path):
+                yield Completion(path, -len(begun))
 
     def _paths(self, begun: str, folder: Path) -> Iterator[Completion]:
         """Yield the names in a folder that go on what was begun; hidden ones when a dot was typed."""
@@ -97,9 +110,10 @@ class ChatCompleter(Completer):
         except OSError:
             return
         for name, is_folder in found[:_MOST]:
-            # A name with blanks or control characters would not be read back as the one
-            # that was offered.
-            if visible(name) == name and not any(
-                character.isspace() for character in name
-            ):
+            if _is_plain(name):
                 yield Completion(f"{name}/" if is_folder else name, -len(start))
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name is read back as the one that is offered: it has no blanks and no control characters."""
+    return visible(name) == name and not any(map(str.isspace, name))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import attrs
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from amplifier.app.agents_file import AGENTS_FILE, add_note
 from amplifier.app.branches import branch_of
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.typed_shell import SHELL_MARK, run_typed
 from amplifier.app.live_figures import LiveFigures
 from amplifier.app.session_plan import display_of
 from amplifier.app.settings.schema import DisplaySettings
@@ -43,9 +46,15 @@ from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 
+if TYPE_CHECKING:
+    from amplifier.kernel.turn.stream import TurnStream
+
 __all__ = ["ChatLoop"]
 
 _TICK: Final = 1.0
+_NOTE_MARK: Final = "#"
+_SHELL_LINES: Final = 200
+"""How much is shown of what a typed command puts out."""
 
 
 @attrs.define(eq=False)
@@ -92,14 +101,19 @@ class ChatLoop:
 
     def own_commands_at_once(self) -> list[SessionCommand]:
         """Return those that run at once."""
-        description = "Show or hide what the model thinks"
         return [
             SessionCommand(
                 name="think",
                 make=self._think,
                 argument_hint="[on|off]",
-                description=description,
-            )
+                description="Show or hide what the model thinks",
+            ),
+            SessionCommand(
+                name="note",
+                make=self._note,
+                argument_hint="TEXT",
+                description=f"Add a line to {AGENTS_FILE}, as # TEXT does",
+            ),
         ]
 
     def finish(self) -> None:
@@ -159,10 +173,10 @@ class ChatLoop:
             if not isinstance(key, Interrupt):
                 self._leaves_next = False
             match key:
-                case EnteredLine(text=text) if self.is_working:
-                    self._while_working(text, ask)
-                case EnteredLine(text=text):
-                    self.waiting.add(Prompt(text=text))
+                case EnteredLine(text=text, shown=shown) if self.is_working:
+                    self._while_working(Prompt(text=text, placeholder=shown), ask)
+                case EnteredLine(text=text, shown=shown):
+                    self.waiting.add(Prompt(text=text, placeholder=shown))
                 case Interrupt():
                     self._interrupted()
                 case Stop():
@@ -237,25 +251,42 @@ class ChatLoop:
         if not prompt.text.strip():
             return
         self.screen.echo(prompt.shown)
+        if _is_shell(prompt.text) and prompt.command is None:
+            command = prompt.text.strip().removeprefix(SHELL_MARK).strip()
+            await self._turn(prompt, run_typed(self.talk, command))
+            return
         if prompt.command is not None:
             typed = None
         else:
-            typed = read_line(prompt.text)
+            typed = _read(prompt.text)
         made = prompt if typed is None else await self._command(typed)
         if made is not None:
-            await self._turn(made)
+            await self._turn(made, self._stream(made))
 
-    def _while_working(self, text: str, ask: MemoryObjectSendStream[Typed]) -> None:
+    def _stream(self, prompt: Prompt) -> AbstractAsyncContextManager[TurnStream]:
+        return self.talk.stream(
+            prompt.text, prompt.metadata, typed=prompt.typed, written=prompt.written
+        )
+
+    def _while_working(
+        self, prompt: Prompt, ask: MemoryObjectSendStream[Typed]
+    ) -> None:
         """Say a text to the agent that works; a command that need not wait runs, another one waits."""
-        typed = read_line(text)
+        text = prompt.text
+        typed = _read(text)
         if typed is not None and self.registry.is_at_once(typed.name):
             ask.send_nowait(typed)
         # Only a turn that is not stopping can be steered; while a command works there is none to
         # hear it.
-        elif typed is None and self._is_steerable and text.strip():
+        elif (
+            typed is None
+            and self._is_steerable
+            and text.strip()
+            and not _is_shell(text)
+        ):
             self.waiting.steer(text)
         elif text.strip():
-            self.waiting.add(Prompt(text=text))
+            self.waiting.add(prompt)
 
     @property
     def _is_steerable(self) -> bool:
@@ -298,7 +329,9 @@ class ChatLoop:
             self.screen.answer(made)
         return None
 
-    async def _turn(self, prompt: Prompt) -> None:
+    async def _turn(
+        self, prompt: Prompt, made: AbstractAsyncContextManager[TurnStream]
+    ) -> None:
         """Run a turn; what ends it early is reported, and the chat continues."""
         screen = self.screen
         if screen.board.has_live:
@@ -308,14 +341,10 @@ class ChatLoop:
         painter = Painter(
             screen.board.write, refresh, screen.rendering, screen.redactor, self.display
         )
+        if _is_shell(prompt.text):
+            painter.output_lines = _SHELL_LINES
         self._painter, self._is_stopping = painter, False
         try:
-            made = self.talk.stream(
-                prompt.text,
-                prompt.metadata,
-                typed=prompt.typed,
-                written=prompt.written,
-            )
             async with made as events:
                 async for event in events:
                     if isinstance(event, SteeringInjected):
@@ -330,6 +359,8 @@ class ChatLoop:
                 screen.note("Stopped. What arrived stays, marked as incomplete.")
             else:
                 screen.note("Stopped.")
+        except CommandError as error:
+            screen.complain(str(error))
         except OutputClosedError:
             raise
         except Exception as error:  # whatever foreign code raised ends its turn alone
@@ -362,6 +393,19 @@ class ChatLoop:
             text=f"What the model thinks is {'shown' if on else 'hidden'}."
         )
 
+    async def _note(self, arguments: str) -> CommandAnswer:
+        if not arguments:
+            raise CommandError("A text is missing: /note TEXT")
+        root = self.talk.opened.composition.places.root
+        try:
+            path = await to_thread.run_sync(add_note, root, arguments)
+        except OSError as error:
+            told = error.strerror or "it is no file"
+            raise CommandError(
+                f"{root / AGENTS_FILE} cannot be written: {told}"
+            ) from error
+        return CommandAnswer(text=f"Added to {path}")
+
     async def _reload(self) -> None:
         """Read again what is shown, since a setting may have changed."""
         opened = self.talk.opened
@@ -384,3 +428,17 @@ class ChatLoop:
         self.screen.renew(
             self._painter, self.waiting, self.status, is_working=self.is_working
         )
+
+
+def _is_shell(text: str) -> bool:
+    """Tell whether a text is a command for the shell."""
+    return len(text.strip()) > 1 and text.lstrip().startswith(SHELL_MARK)
+
+
+def _read(text: str) -> Typed | None:
+    """Return the command of a text; a line for AGENTS.md is one, and headings of a pasted document are none."""
+    line = text.strip()
+    note = line.removeprefix(_NOTE_MARK).strip()
+    if line.startswith(_NOTE_MARK) and "\n" not in line and note.strip("# "):
+        return Typed("note", note)
+    return read_line(text)

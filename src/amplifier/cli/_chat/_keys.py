@@ -21,9 +21,15 @@ __all__ = [
 
 @attrs.frozen
 class EnteredLine:
-    """A text that was entered."""
+    """A text that was entered.
+
+    Args:
+        text: all of it.
+        shown: what the prompt showed of it, with placeholders for what was pasted; `None` for all of it.
+    """
 
     text: str
+    shown: str | None = None
 
 
 @attrs.frozen

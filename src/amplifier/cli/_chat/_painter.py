@@ -37,7 +37,6 @@ from amplifier_sdk.streaming import (
 
 __all__ = ["Painter"]
 
-_OUTPUT_LINES: Final = 8
 _TAIL_ROWS: Final = 8
 
 
@@ -73,6 +72,7 @@ class Painter:
         rendering: lays text out.
         redactor: the session's.
         display: what is shown.
+        output_lines: how many lines are shown of what a tool puts out.
     """
 
     write: Callable[[str], None]
@@ -80,6 +80,7 @@ class Painter:
     rendering: Rendering
     redactor: SinkRedactor
     display: DisplaySettings
+    output_lines: int = 8
     usage: Usage | None = None
     _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
     _filter: SinkFilter = attrs.field(init=False)
@@ -177,7 +178,7 @@ class Painter:
         if running is None or not self.display.show_tool_lines:
             return
         # what is counted alone need not be cleaned
-        is_shown = running.shown < _OUTPUT_LINES
+        is_shown = running.shown < self.output_lines
         if is_shown:
             cleaned = running.output.feed(text)
         else:
@@ -187,11 +188,11 @@ class Painter:
 
     def _end_output(self, running: _Running) -> None:
         self._show_output(running, (running.begun + running.output.end()).splitlines())
-        if running.shown > _OUTPUT_LINES:
-            self._note(f"  | ... {running.shown - _OUTPUT_LINES:,} more lines")
+        if running.shown > self.output_lines:
+            self._note(f"  | ... {running.shown - self.output_lines:,} more lines")
 
     def _show_output(self, running: _Running, lines: Sequence[str]) -> None:
-        for line in lines[: max(0, _OUTPUT_LINES - running.shown)]:
+        for line in lines[: max(0, self.output_lines - running.shown)]:
             self._note(f"  | {line}")
         running.shown += len(lines)
 

@@ -30,6 +30,7 @@ class Prompt:
         typed: what the person typed of the text; `None` for all of it.
         written: what they wrote in a file of their own.
         metadata: of the turn.
+        placeholder: what is shown of a text that was pasted; `None` for all of it.
     """
 
     text: str
@@ -37,13 +38,12 @@ class Prompt:
     typed: str | None = None
     written: WrittenText | None = None
     metadata: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    placeholder: str | None = None
 
     @property
     def shown(self) -> str:
         """What was typed."""
-        if self.command is None:
-            return self.text
-        return self.command
+        return self.command or self.placeholder or self.text
 
 
 @attrs.define(eq=False)

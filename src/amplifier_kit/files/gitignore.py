@@ -16,7 +16,7 @@ import attrs
 
 from amplifier_kit.files.open_flags import READ
 from amplifier_kit.files.openat2 import open_beneath
-from amplifier_module_tool_filesystem.wildcards import name_regex
+from amplifier_kit.files.wildcards import name_regex
 
 __all__ = ["IGNORE_FILES", "IgnoreRules", "Rules"]
 

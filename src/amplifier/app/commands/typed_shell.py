@@ -1,0 +1,90 @@
+"""Commands that a person types for the shell: one call of the session's tool, whose output the model reads next."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import attrs
+
+from amplifier.app.commands.talk import Talk
+from amplifier.app.tool_calls import OneCall, require_tool
+from amplifier_kit.commands import CommandError
+from amplifier_kit.trust.untrusted import mark_untrusted
+from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
+from amplifier_sdk.errors import ConfigError
+
+if TYPE_CHECKING:
+    from amplifier.kernel.turn.stream import TurnStream
+
+__all__ = ["SHELL_MARK", "run_typed"]
+
+SHELL_MARK: Final = "!"
+"""What a line for the shell begins with."""
+
+_TOOL: Final = "bash"
+_ORCHESTRATOR: Final = "orchestrator"
+
+
+@attrs.define(eq=False)
+class _ShellTurn:
+    """A loop that runs one command and writes it to the conversation with its output; it asks no model.
+
+    Args:
+        command: the shell text.
+    """
+
+    name: ClassVar[str] = "typed-shell"
+    needs_provider: ClassVar[bool] = False
+
+    command: str
+
+    async def execute(
+        self,
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
+    ) -> str:
+        """Run the command as a model's call would run, and return what it put out."""
+        call = OneCall(_TOOL, {"command": self.command})
+        output = await call.execute(prompt, context, providers, tools, hooks)
+        marked = mark_untrusted(output, "command")
+        told = (
+            f"I ran this command myself:\n\n{self.command}\n\nIts result:\n\n{marked}"
+        )
+        await context.add_message({"role": "user", "content": told})
+        return ""
+
+
+@asynccontextmanager
+async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
+    """Run a command in a turn of its own, through everything that guards a model's call of the shell.
+
+    Args:
+        talk: the conversation.
+        command: the shell text.
+
+    Yields:
+        The turn's events.
+
+    Raises:
+        CommandError: the session has no shell.
+        Exception: whatever ended the turn.
+    """
+    coordinator = talk.opened.session.coordinator
+    try:
+        require_tool(_TOOL, coordinator.tools)
+    except ConfigError as error:
+        told = f"{SHELL_MARK} runs commands with the tool {_TOOL}, which this session does not have"
+        raise CommandError(told) from error
+    loop = coordinator.orchestrator
+    # In the table alone: unmounting the loop would release what it holds.
+    coordinator.mount_points[_ORCHESTRATOR] = _ShellTurn(command)
+    try:
+        async with talk.stream(f"{SHELL_MARK}{command}", typed="") as events:
+            yield events
+    finally:
+        coordinator.mount_points[_ORCHESTRATOR] = loop
