@@ -19,6 +19,7 @@ STARTERS: Final[Mapping[str, str]] = {
     PLUGINS
     + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "pip or uv, killed with the child",
     "src/amplifier/cli/_mcp_servers.py": "the person's browser",
+    "src/amplifier/cli/_chat/_keyboard.py": "the person's editor",
     "src/amplifier/cli/config.py": "the person's editor",
     "src/amplifier/cli/profile.py": "the person's editor",
     "src/amplifier/cli/trace.py": "the person's browser",

@@ -15,7 +15,9 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier.cli._diffs import coloured_diff
 from amplifier.cli._terminal import alert, one_line
+from amplifier_kit.terminal import has_colour
 from amplifier_sdk.assessments import EDITS
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ApprovalUnavailableError
@@ -67,7 +69,8 @@ class TerminalApproval:
         # what is read of the turn is written before the question
         await anyio.lowlevel.checkpoint()
         with _open_terminal() as (descriptor, screen):
-            screen.write(_question(prompt, options, timeout, default))
+            question = _question(prompt, options, timeout, default)
+            screen.write(coloured_diff(question) if has_colour(screen) else question)
             screen.flush()
             while (line := await read_line(descriptor)) is not None:
                 chosen = _choice(line, options)

@@ -14,6 +14,7 @@ import pytest
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions import open_session
+from amplifier.cli._chat._commands import ChatCommands
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._chat._markdown import Rendering
@@ -162,10 +163,9 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             conversation = ChatLoop(
                 talk, shown, Interrupts(group), session.composition.display
             )
+            commands = ChatCommands(conversation)
             conversation.registry, _ = await make_registry(
-                talk,
-                conversation.own_commands(),
-                at_once=conversation.own_commands_at_once(),
+                talk, commands.waiting(), at_once=commands.at_once()
             )
             ended = anyio.Event()
 

@@ -46,7 +46,12 @@ class Board(Paper):
 async def test_questions_are_asked_alone_after_begun_output() -> None:
     told: list[str] = []
     person, board = Person(told), Board(told)
-    approval = ChatApproval(lambda: board, lambda: told.append("shown"), person)
+    approval = ChatApproval(
+        lambda: board,
+        lambda: told.append("shown"),
+        lambda: told.append("called"),
+        person,
+    )
     answers: list[str] = []
 
     async def ask(prompt: str) -> None:
@@ -60,14 +65,15 @@ async def test_questions_are_asked_alone_after_begun_output() -> None:
             await person.asked.wait()
             group.start_soon(ask, "two")
             await anyio.wait_all_tasks_blocked()
-            assert told == ["shown", "away", "asked one", "shown"]
+            assert told == ["shown", "away", "called", "asked one", "shown"]
             person.decided.set()
 
     assert answers == ["Yes", "Yes"]
-    assert told[4:] == [
+    assert told[5:] == [
         "answered one",
         "back",
         "away",
+        "called",
         "asked two",
         "answered two",
         "back",

@@ -18,6 +18,9 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from amplifier.app.commands.registry import CommandRegistry
+from amplifier.app.session_choices import SessionChoices
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.stored import StoredSession
 from amplifier.cli._chat._completion import ChatCompleter
 from amplifier.cli._chat._keyboard import Keyboard
 from amplifier.cli._chat._keys import (
@@ -26,6 +29,7 @@ from amplifier.cli._chat._keys import (
     Interrupt,
     Key,
     NextMode,
+    Shortcut,
     Stop,
 )
 from amplifier.cli._output import Output
@@ -224,3 +228,51 @@ async def test_a_reader_that_is_gone_is_told_to_whoever_writes_next(
         keyboard.write("lost\n")
         with pytest.raises(OutputClosedError):
             keyboard.write("lost\n")
+
+
+async def test_an_editor_gets_the_draft_and_gives_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit(text: str, extension: str) -> str:
+        return f"{text} edited{extension}\n"
+
+    monkeypatch.setattr("click.edit", edit)
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text("draft\x07")
+        assert await typed.until(1) == [Shortcut("editor")]
+        with anyio.fail_after(10):
+            await typed.keyboard.edit()
+        typed.keys.send_text("\r")
+        assert (await typed.until(2))[-1] == EnteredLine("draft edited.md")
+
+
+def _stored(folder: Path, number: int) -> StoredSession:
+    record = SessionRecord(session_id=f"s{number}", prompt=f"prompt {number}")
+    return StoredSession(folder=folder / f"s{number}", record=record)
+
+
+@pytest.mark.parametrize(
+    ("keys", "chosen"),
+    [("\r", "s0"), ("\x1b[B\r", "s1"), ("prompt 2\r", "s2"), ("\x1b", None)],
+    ids=["first", "down", "search", "back"],
+)
+async def test_a_session_is_picked_over_the_whole_terminal(
+    tmp_path: Path, keys: str, chosen: str | None
+) -> None:
+    choices = SessionChoices([_stored(tmp_path, number) for number in range(3)])
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text(keys)
+        with anyio.fail_after(10):
+            assert await typed.keyboard.pick_session(choices) == chosen
+
+
+async def test_a_picker_ends_when_the_chat_does(tmp_path: Path) -> None:
+    choices = SessionChoices([_stored(tmp_path, 1)])
+    async with typist(tmp_path) as typed:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(typed.keyboard.pick_session, choices)
+                await anyio.wait_all_tasks_blocked()
+                group.cancel_scope.cancel()
+        typed.keys.send_text("here again\r")
+        assert await typed.until(1) == [EnteredLine("here again")]

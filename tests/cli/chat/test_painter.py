@@ -141,8 +141,8 @@ def test_no_split_or_multiline_secret_is_shown() -> None:
         ToolFinished(call=CALL, result=ToolResult(output="x")),
     )
     assert shown.splitlines()[:2] == [
-        "| [REDACTED:private-key]",
-        "| a [REDACTED:github-token]",
+        "  | [REDACTED:private-key]",
+        "  | a [REDACTED:github-token]",
     ]
 
 
@@ -157,7 +157,7 @@ def test_a_line_that_comes_in_pieces_is_one_line() -> None:
         *put_out,
         ToolFinished(call=CALL, result=ToolResult(output="x")),
     )
-    assert shown.splitlines()[:3] == ["| one line", "| and another", "| more"]
+    assert shown.splitlines()[:3] == ["  | one line", "  | and another", "  | more"]
     assert "... 15 more lines" in shown
 
 
@@ -219,3 +219,13 @@ def test_what_others_write_is_handed_on_by_whole_lines() -> None:
     stream.finish()
     stream.finish()
     assert taken == ["one\ntwo\n", "three\n", "rest\n"]
+
+
+def test_columns_of_an_output_stay_and_marks_are_escaped() -> None:
+    text = "a\t b   c \x1b[2J \u3164\n"
+    shown, _ = paint(
+        ToolStarted(call=CALL),
+        ToolOutput(call_id="1", tool_name="bash", text=text),
+        ToolFinished(call=CALL, result=ToolResult(output="x")),
+    )
+    assert shown.splitlines()[0] == "  | a        b   c \\x1b[2J \\u3164"

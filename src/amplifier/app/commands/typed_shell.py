@@ -11,9 +11,11 @@ import attrs
 from amplifier.app.commands.talk import Talk
 from amplifier.app.tool_calls import OneCall, require_tool
 from amplifier_kit.commands import CommandError
+from amplifier_kit.open_data import as_object
 from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
@@ -50,8 +52,10 @@ class _ShellTurn:
     ) -> str:
         """Run the command as a model's call would run, and return what it put out."""
         call = OneCall(_TOOL, {"command": self.command})
-        output = await call.execute(prompt, context, providers, tools, hooks)
-        marked = mark_untrusted(output, "command")
+        written = await call.execute(prompt, context, providers, tools, hooks)
+        if call.result is not None:
+            written = _written(call.result) or written
+        marked = mark_untrusted(written, "command")
         told = (
             f"I ran this command myself:\n\n{self.command}\n\nIts result:\n\n{marked}"
         )
@@ -88,3 +92,13 @@ async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
             yield events
     finally:
         coordinator.mount_points[_ORCHESTRATOR] = loop
+
+
+def _written(result: ToolResult) -> str:
+    """Return what a command put out as a terminal shows it; empty where the result does not say."""
+    output = as_object(result.output)
+    parts = [str(output.get(name) or "").rstrip() for name in ("stdout", "stderr")]
+    code = output.get("returncode")
+    if code:
+        parts.append(f"[exit code {code}]")
+    return "\n".join(filter(None, parts))

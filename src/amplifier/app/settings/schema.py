@@ -106,12 +106,18 @@ class _Sessions:
 
 @attrs.frozen(kw_only=True)
 class DisplaySettings:
-    """What a person is shown; `visibility` is whose content blocks: those meant for users, for developers, or all."""
+    """What a person is shown; `visibility` is whose content blocks: those meant for users, for developers, or all.
+
+    `notification` is how they are called when an answer of theirs is needed; with `screen_reader` a chat writes whole
+    lines in their order, and redraws nothing.
+    """
 
     visibility: Literal["user", "developer", "internal"] = "user"
     show_thinking_stream: bool = False
     show_tool_lines: bool = True
     show_usage: bool = True
+    notification: Literal["bell", "desktop", "none"] = "bell"
+    screen_reader: bool = False
 
 
 @attrs.frozen(kw_only=True)

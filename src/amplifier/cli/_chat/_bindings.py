@@ -16,6 +16,7 @@ from amplifier.cli._chat._keys import (
     Interrupt,
     Key,
     NextMode,
+    Shortcut,
     Stop,
 )
 from amplifier.cli._chat._pastes import Pastes
@@ -96,6 +97,14 @@ def _bind_control(
     @bindings.add("escape", filter=_IS_TYPING & Condition(is_working))
     def _stop(_: KeyPressEvent) -> None:
         hand_on(Stop())
+
+    @bindings.add("c-o", filter=_IS_TYPING)
+    def _expand(_: KeyPressEvent) -> None:
+        hand_on(Shortcut("expand"))
+
+    @bindings.add("c-g", filter=_IS_TYPING)
+    def _edit(_: KeyPressEvent) -> None:
+        hand_on(Shortcut("editor"))
 
     # In the list of completions Shift-Tab goes back, as in other shells.
     @bindings.add("s-tab", filter=_IS_TYPING & ~completion_is_selected)

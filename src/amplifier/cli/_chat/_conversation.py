@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,6 @@ import attrs
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier.app.agents_file import AGENTS_FILE, add_note
 from amplifier.app.branches import branch_of
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
@@ -22,14 +22,17 @@ from amplifier.app.live_figures import LiveFigures
 from amplifier.app.session_plan import display_of
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
+from amplifier.cli._chat._frames import Frames
 from amplifier.cli._chat._keys import (
     EndOfInput,
     EnteredLine,
     Interrupt,
     Key,
     NextMode,
+    Shortcut,
     Stop,
 )
+from amplifier.cli._chat._outputs import ToolOutputs
 from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import Prompt, PromptQueue
 from amplifier.cli._chat._screen import ChatScreen
@@ -37,10 +40,8 @@ from amplifier.cli._chat._status import MODE_NAMES, StatusLine
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.commands import (
-    CommandAnswer,
     CommandError,
     CommandPrompt,
-    SessionCommand,
 )
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import TurnCancelled
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["ChatLoop"]
 
 _TICK: Final = 1.0
+_LONG_TURN: Final = 10.0
+"""Seconds after which a person may have turned to something else."""
 _NOTE_MARK: Final = "#"
 _SHELL_LINES: Final = 200
 """How much is shown of what a typed command puts out."""
@@ -66,6 +69,7 @@ class ChatLoop:
         screen: where it is shown and typed.
         interrupts: what Ctrl-C does.
         display: what is shown.
+        edit: lets the person edit what is typed in their editor; `None` where that cannot be.
     """
 
     talk: Talk
@@ -75,11 +79,15 @@ class ChatLoop:
     registry: CommandRegistry = attrs.field(factory=CommandRegistry)
     waiting: PromptQueue = attrs.field(init=False)
     status: StatusLine = attrs.field(init=False)
+    frames: Frames = attrs.field(init=False)
+    outputs: ToolOutputs = attrs.field(factory=ToolOutputs)
+    edit: Callable[[], Awaitable[None]] | None = None
+    followed_by: str | None = None
     is_working: bool = False
     _is_over: bool = False
     _leaves_next: bool = False
     _is_stopping: bool = False
-    _run: anyio.CancelScope | None = None
+    _scope: anyio.CancelScope | None = None
     _painter: Painter | None = None
     _scopes: list[anyio.CancelScope] = attrs.field(factory=list)
 
@@ -87,34 +95,7 @@ class ChatLoop:
         self.waiting = PromptQueue(self.talk.opened)
         figures = LiveFigures.of(self.talk.opened.session, self._figures_changed)
         self.status = StatusLine(self.talk, figures)
-
-    def own_commands(self) -> list[SessionCommand]:
-        """Return the commands that are about this chat alone and wait for the end of a turn."""
-        return [
-            SessionCommand(
-                name="exit",
-                make=self._exit,
-                description="End the chat",
-                aliases=("quit",),
-            )
-        ]
-
-    def own_commands_at_once(self) -> list[SessionCommand]:
-        """Return those that run at once."""
-        return [
-            SessionCommand(
-                name="think",
-                make=self._think,
-                argument_hint="[on|off]",
-                description="Show or hide what the model thinks",
-            ),
-            SessionCommand(
-                name="note",
-                make=self._note,
-                argument_hint="TEXT",
-                description=f"Add a line to {AGENTS_FILE}, as # TEXT does",
-            ),
-        ]
+        self.frames = Frames(self._renew)
 
     def finish(self) -> None:
         """Show what is begun of an answer."""
@@ -131,11 +112,12 @@ class ChatLoop:
         ask, asked = anyio.create_memory_object_stream[Typed](math.inf)
         try:
             async with send, keys, ask, asked, anyio.create_task_group() as group:
-                self._run = group.cancel_scope
+                self._scope = group.cancel_scope
                 group.start_soon(self.screen.board.listen, send.send_nowait)
                 group.start_soon(self._hear, keys, ask)
                 group.start_soon(self._answer_at_once, asked)
                 group.start_soon(self._tick)
+                group.start_soon(self.frames.run)
                 await self._serve()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as failures:
@@ -170,24 +152,30 @@ class ChatLoop:
     ) -> None:
         """Hear the keyboard, also while something runs: nothing here waits, so that Ctrl-C is always heard."""
         async for key in keys:
-            if not isinstance(key, Interrupt):
-                self._leaves_next = False
-            match key:
-                case EnteredLine(text=text, shown=shown) if self.is_working:
-                    self._while_working(Prompt(text=text, placeholder=shown), ask)
-                case EnteredLine(text=text, shown=shown):
-                    self.waiting.add(Prompt(text=text, placeholder=shown))
-                case Interrupt():
-                    self._interrupted()
-                case Stop():
-                    self._stop()
-                case NextMode():
-                    self._choose_next_mode()
-                case EndOfInput():
-                    self._is_over = True
-                    self.waiting.wake()
+            self._take_key(key, ask)
             if self.is_working or not self.waiting:
                 self._renew()
+
+    def _take_key(self, key: Key, ask: MemoryObjectSendStream[Typed]) -> None:
+        """Do what a key asks for."""
+        if not isinstance(key, Interrupt):
+            self._leaves_next = False
+        match key:
+            case EnteredLine(text=text, shown=shown) if self.is_working:
+                self._while_working(Prompt(text=text, placeholder=shown), ask)
+            case EnteredLine(text=text, shown=shown):
+                self.waiting.add(Prompt(text=text, placeholder=shown))
+            case Interrupt():
+                self._interrupted()
+            case Stop():
+                self._stop()
+            case NextMode():
+                self._choose_next_mode()
+            case Shortcut(command=name):
+                ask.send_nowait(Typed(name, ""))
+            case EndOfInput():
+                self._is_over = True
+                self.waiting.wake()
 
     async def _answer_at_once(self, asked: MemoryObjectReceiveStream[Typed]) -> None:
         """Run the commands that need not wait for the end of the turn, one after the other."""
@@ -206,9 +194,9 @@ class ChatLoop:
 
     def _interrupted(self) -> None:
         """Stop what runs; pressed again without anything in between, leave."""
-        if self._leaves_next and self._run is not None:
+        if self._leaves_next and self._scope is not None:
             self._is_over = True
-            self._run.cancel()
+            self._scope.cancel()
             return
         self._leaves_next = True
         if not self._stop() and not self._is_over:
@@ -335,24 +323,20 @@ class ChatLoop:
         """Run a turn; what ends it early is reported, and the chat continues."""
         screen = self.screen
         if screen.board.has_live:
-            refresh = self._renew
+            refresh = self.frames.ask
         else:
             refresh = None
         painter = Painter(
             screen.board.write, refresh, screen.rendering, screen.redactor, self.display
         )
+        painter.outputs, painter.draw = self.outputs, self._renew
         if _is_shell(prompt.text):
             painter.output_lines = _SHELL_LINES
+            # no model is asked, so nothing is used
+            painter.display = attrs.evolve(self.display, show_usage=False)
         self._painter, self._is_stopping = painter, False
         try:
-            async with made as events:
-                async for event in events:
-                    if isinstance(event, SteeringInjected):
-                        # Echoed when the agent reads it, so that the screen shows
-                        # it where it entered the conversation.
-                        self.waiting.heard(event.text)
-                        screen.echo(event.text)
-                    painter.paint(event)
+            await self._paint(made, painter)
         except TurnCancelled as cancelled:
             painter.end()
             if cancelled.partial_text:
@@ -367,44 +351,29 @@ class ChatLoop:
             painter.end()
             screen.fail(error)
         finally:
+            if painter.seconds > _LONG_TURN:
+                screen.call_attention("the answer is there", self.display)
             self._painter = None
             self.waiting.take_back()
+
+    async def _paint(
+        self, made: AbstractAsyncContextManager[TurnStream], painter: Painter
+    ) -> None:
+        async with made as events:
+            async for event in events:
+                if isinstance(event, SteeringInjected):
+                    # Echoed when the agent reads it, so that the screen shows
+                    # it where it entered the conversation.
+                    self.waiting.heard(event.text)
+                    self.screen.echo(event.text)
+                    self._renew()
+                painter.paint(event)
 
     def _drop(self) -> None:
         """Forget what waits, since the person stopped what it was for."""
         self.waiting.take_back()
         for prompt in self.waiting.drop():
             self.screen.note(f"Not sent: {one_line(prompt.shown, 300)}")
-
-    async def _exit(self, _: str) -> CommandAnswer:
-        self._is_over = True
-        self.waiting.drop()
-        return CommandAnswer(text="")
-
-    async def _think(self, arguments: str) -> CommandAnswer:
-        if arguments not in ("", "on", "off"):
-            raise CommandError(f"/think takes on or off; got {arguments!r:.40}")
-        if not arguments:
-            on = not self.display.show_thinking_stream
-        else:
-            on = arguments == "on"
-        self._show(attrs.evolve(self.display, show_thinking_stream=on))
-        return CommandAnswer(
-            text=f"What the model thinks is {'shown' if on else 'hidden'}."
-        )
-
-    async def _note(self, arguments: str) -> CommandAnswer:
-        if not arguments:
-            raise CommandError("A text is missing: /note TEXT")
-        root = self.talk.opened.composition.places.root
-        try:
-            path = await to_thread.run_sync(add_note, root, arguments)
-        except OSError as error:
-            told = error.strerror or "it is no file"
-            raise CommandError(
-                f"{root / AGENTS_FILE} cannot be written: {told}"
-            ) from error
-        return CommandAnswer(text=f"Added to {path}")
 
     async def _reload(self) -> None:
         """Read again what is shown, since a setting may have changed."""
@@ -416,13 +385,23 @@ class ChatLoop:
         settings = await to_thread.run_sync(
             partial(load_settings, opened.composition.places, session=folder)
         )
-        self._show(display_of(opened.composition.profile, settings))
+        self.show(display_of(opened.composition.profile, settings))
 
-    def _show(self, display: DisplaySettings) -> None:
+    def show(self, display: DisplaySettings) -> None:
         """Choose what is shown, of the running turn as well."""
         self.display = display
         if self._painter is not None:
             self._painter.display = display
+
+    def end(self, *, followed_by: str | None = None) -> None:
+        """End the chat once nothing runs; what waits is forgotten.
+
+        Args:
+            followed_by: the id of the session that the person resumes.
+        """
+        self._is_over = True
+        self.followed_by = followed_by
+        self.waiting.drop()
 
     def _renew(self) -> None:
         self.screen.renew(

@@ -15,18 +15,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context, copy_context
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import attrs
+import click
 from anyio import from_thread, to_thread
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
+from amplifier.app.session_choices import SessionChoices
 from amplifier.cli._chat._bindings import make_bindings
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Key
+from amplifier.cli._chat._picker import SessionPicker
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import OutputClosedError
 
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
 
 __all__ = ["Keyboard"]
+
+T = TypeVar("T")
 
 _MENU_ROWS = 4
 _REDRAW_SECONDS = 0.04
@@ -150,6 +155,40 @@ class Keyboard:
             if not self._away:
                 self._wake()
                 self._write_waiting()
+
+    async def pick_session(self, choices: SessionChoices) -> str | None:
+        """Let the person choose a session; the prompt makes way meanwhile."""
+        app = self._session.app
+        picker = SessionPicker(choices, app.input, app.output, self._has_colour)
+        return await self._outside(picker.run, picker.close)
+
+    async def edit(self) -> None:
+        """Let the person edit what is typed in the program that `VISUAL` or `EDITOR` names."""
+        edited = await self._outside(lambda: click.edit(self._text, extension=".md"))
+        if edited is not None:
+            self._text = edited.rstrip("\n")
+
+    async def _outside(
+        self, work: Callable[[], T], stop: Callable[[], None] | None = None
+    ) -> T:
+        """Run blocking work that has the terminal for itself; `stop` ends it when this is cancelled."""
+        results: list[T] = []
+        is_done = anyio.Event()
+
+        async def run() -> None:
+            # The terminal is the work's until it ends: nobody else may read it sooner.
+            with anyio.CancelScope(shield=True):
+                results.append(await to_thread.run_sync(work))
+            is_done.set()
+
+        async with self.away(), anyio.create_task_group() as group:
+            group.start_soon(run)
+            try:
+                await is_done.wait()
+            finally:
+                if stop is not None and not is_done.is_set():
+                    stop()
+        return results[0]
 
     def write(self, text: str) -> None:
         """Show whole lines above the prompt, in the order of the calls; may be called from any thread.

@@ -15,6 +15,7 @@ __all__ = [
     "Interrupt",
     "Key",
     "NextMode",
+    "Shortcut",
     "Stop",
 ]
 
@@ -52,7 +53,14 @@ class NextMode:
     """Shift-Tab: the mode after the present one."""
 
 
-Key: TypeAlias = EnteredLine | Interrupt | EndOfInput | Stop | NextMode
+@attrs.frozen
+class Shortcut:
+    """A key that stands for a command which runs at once."""
+
+    command: str
+
+
+Key: TypeAlias = EnteredLine | Interrupt | EndOfInput | Stop | NextMode | Shortcut
 """What is typed, as the conversation hears it."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier.cli._diffs import coloured_diff
 from amplifier_kit.terminal import columns_of, visible
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ _WIDEST: Final = 100
 _USUAL: Final = 80
 _LONGEST: Final = 50_000
 _THEME: Final = "ansi_dark"
-_COLOURS: Final = ("red", "green", "cyan")
-_DIFF_STYLES: Final = (
-    ("---", "bold"),
-    ("+++", "bold"),
-    ("@@", "cyan"),
-    ("-", "red"),
-    ("+", "green"),
-)
 
 
 def columns() -> int:
@@ -96,11 +89,11 @@ class Rendering:
 
     def diff(self, text: str) -> str:
         """Return a unified diff that is visible already, its lines coloured by what they do."""
-        return "".join(self.line(line, _diff_style(line)) for line in text.split("\n"))
+        return f"{coloured_diff(text) if self.has_colour else text}\n"
 
     def line(self, text: str, style: str) -> str:
-        """Return a line that is visible already, in a style: `dim`, `bold`, `red`, `green`, `cyan`; empty is none."""
-        if not self.has_colour or not style:
+        """Return a line that is visible already, in a style: `dim`, `bold`, `red`."""
+        if not self.has_colour:
             return text + "\n"
         import click
 
@@ -108,7 +101,7 @@ class Rendering:
             text,
             dim=style == "dim",
             bold=style == "bold",
-            fg=style if style in _COLOURS else None,
+            fg="red" if style == "red" else None,
         )
         return styled + "\n"
 
@@ -144,8 +137,3 @@ class Rendering:
                 legacy_windows=False,
             )
         return self._console
-
-
-def _diff_style(line: str) -> str:
-    """Return the style of a line of a unified diff."""
-    return next((style for start, style in _DIFF_STYLES if line.startswith(start)), "")

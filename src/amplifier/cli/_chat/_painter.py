@@ -12,6 +12,7 @@ from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._markdown import Rendering, columns
+from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs
 from amplifier.cli._outcomes import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
 from amplifier_kit.terminal import (
@@ -23,7 +24,9 @@ from amplifier_kit.terminal import (
     whole_lines,
 )
 from amplifier_sdk.chat import ToolCall, Usage
-from amplifier_sdk.progress import ToolOutput, ToolProgress
+from amplifier_sdk.legible import escaped
+from amplifier_sdk.progress import ToolOutput as OutputEvent
+from amplifier_sdk.progress import ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
     StreamEvent,
@@ -38,6 +41,10 @@ from amplifier_sdk.streaming import (
 __all__ = ["Painter"]
 
 _TAIL_ROWS: Final = 8
+_TITLE: Final = 300
+_MAX_LINE: Final = 1_000
+_WIDE_BLANK: Final = "\u3000"
+"""A blank of Chinese and Japanese."""
 
 
 @attrs.define(eq=False)
@@ -47,6 +54,7 @@ class _Running:
     call: ToolCall
     arguments: str
     output: SinkFilter
+    whole: ToolOutput
     began: float = attrs.field(factory=time.monotonic)
     news: str = ""
     shown: int = 0
@@ -55,11 +63,11 @@ class _Running:
     @classmethod
     def of(cls, call: ToolCall, redactor: SinkRedactor) -> Self:
         """Begin a call."""
-        return cls(
-            call,
-            redactor.redact_text(arguments_text(call.arguments, redactor.redact)),
-            SinkFilter(redactor),
+        arguments = redactor.redact_text(
+            arguments_text(call.arguments, redactor.redact)
         )
+        title = one_line(f"tool {call.name} {arguments}", _TITLE)
+        return cls(call, arguments, SinkFilter(redactor), ToolOutput(title))
 
 
 @attrs.define(eq=False)
@@ -73,6 +81,8 @@ class Painter:
         redactor: the session's.
         display: what is shown.
         output_lines: how many lines are shown of what a tool puts out.
+        outputs: where all that tools put out is remembered.
+        draw: shows at once what is incomplete, before lines that were part of it stay.
     """
 
     write: Callable[[str], None]
@@ -81,6 +91,8 @@ class Painter:
     redactor: SinkRedactor
     display: DisplaySettings
     output_lines: int = 8
+    outputs: ToolOutputs = attrs.field(factory=ToolOutputs)
+    draw: Callable[[], None] | None = None
     usage: Usage | None = None
     _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
     _filter: SinkFilter = attrs.field(init=False)
@@ -118,7 +130,7 @@ class Painter:
                 self._start(call)
             case ToolProgress(call_id=call_id, message=text, done=done, total=total):
                 self._progress(call_id, progress_text(text, done, total))
-            case ToolOutput(call_id=call_id, text=text):
+            case OutputEvent(call_id=call_id, text=text):
                 self._output(call_id, text)
             case ToolFinished(call=call, result=result):
                 self._finish_tool(call, result)
@@ -157,7 +169,13 @@ class Painter:
         return self.display.show_thinking_stream or self.display.visibility != "user"
 
     def _show(self, block: str) -> None:
-        self.write(self.rendering.block(block, dim=self._is_thinking) + "\n")
+        self._write(self.rendering.block(block, dim=self._is_thinking) + "\n")
+
+    def _write(self, text: str) -> None:
+        # Else the same words would stand twice on the screen for a moment.
+        if self.draw is not None:
+            self.draw()
+        self.write(text)
 
     def _start(self, call: ToolCall) -> None:
         self.flush()
@@ -175,7 +193,10 @@ class Painter:
 
     def _output(self, call_id: str, text: str) -> None:
         running = self._tools.get(call_id)
-        if running is None or not self.display.show_tool_lines:
+        if running is None:
+            return
+        running.whole.add(text)
+        if not self.display.show_tool_lines:
             return
         # what is counted alone need not be cleaned
         is_shown = running.shown < self.output_lines
@@ -189,17 +210,19 @@ class Painter:
     def _end_output(self, running: _Running) -> None:
         self._show_output(running, (running.begun + running.output.end()).splitlines())
         if running.shown > self.output_lines:
-            self._note(f"  | ... {running.shown - self.output_lines:,} more lines")
+            more = running.shown - self.output_lines
+            self._note(f"  | ... {more:,} more lines, Ctrl-O or /expand shows them")
 
     def _show_output(self, running: _Running, lines: Sequence[str]) -> None:
         for line in lines[: max(0, self.output_lines - running.shown)]:
-            self._note(f"  | {line}")
+            self._write(self.rendering.line(_output_line(line), "dim"))
         running.shown += len(lines)
 
     def _finish_tool(self, call: ToolCall, result: ToolResult) -> None:
         self.flush()
         # A call that was refused ends without having started.
         running = self._tools.pop(call.id, None) or _Running.of(call, self.redactor)
+        self._remember(running, result)
         if not self.display.show_tool_lines and result.success:
             return
         self._end_output(running)
@@ -215,6 +238,12 @@ class Painter:
             "red",
             is_whole=True,
         )
+
+    def _remember(self, running: _Running, result: ToolResult) -> None:
+        """Remember what a call put out; of one that streamed nothing, its result."""
+        if not running.whole.text:
+            running.whole.add(result.get_serialized_output())
+        self.outputs.add(running.whole)
 
     def _finish(self, event: TurnFinished) -> None:
         self.flush()
@@ -234,7 +263,7 @@ class Painter:
 
     def _note(self, text: str, style: str = "dim", *, is_whole: bool = False) -> None:
         shown = one_line(text, 1000)
-        self.write(
+        self._write(
             self.rendering.line(shown if is_whole else cut(shown, columns() - 1), style)
         )
 
@@ -249,6 +278,12 @@ def _call_line(running: _Running) -> str:
     else:
         news = ""
     return one_line(f"tool {running.call.name}{news or f' {running.arguments}'}", 300)
+
+
+def _output_line(line: str) -> str:
+    """Return a line that a tool put out: its blanks stay, since they make columns."""
+    shown = escaped(line[:_MAX_LINE].expandtabs(8), kept=_WIDE_BLANK)
+    return cut(f"  | {shown}", columns() - 1)
 
 
 def _seconds(began: float) -> str:

@@ -20,11 +20,13 @@ class ChatApproval:
     Args:
         board: returns the keyboard that makes way.
         finish: shows what is begun of the answer, so that it stands before the question.
+        call: calls the person.
         terminal: asks.
     """
 
     board: Callable[[], Board]
     finish: Callable[[], None]
+    call: Callable[[], None]
     terminal: TerminalApproval = attrs.field(factory=TerminalApproval)
     _one: anyio.Lock = attrs.field(factory=anyio.Lock)
 
@@ -39,6 +41,7 @@ class ChatApproval:
         await anyio.lowlevel.checkpoint()  # what came of the turn is read first
         self.finish()
         async with self._one, self.board().away():
+            self.call()
             return await self.terminal.request_approval(
                 prompt, options, timeout, default
             )

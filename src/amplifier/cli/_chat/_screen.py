@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 import traceback
+from typing import Final
 
 import attrs
 
 from amplifier.app.commands.talk import Talk
+from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._keys import Board
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
 from amplifier.cli._chat._painter import Painter
@@ -19,6 +21,10 @@ from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_kit.terminal import cut, visible
 
 __all__ = ["ChatScreen"]
+
+_BELL: Final = "\a"
+_NOTIFY: Final = "\x1b]9;"
+"""Begins a notification of the desktop, in the terminals that know it; a bell ends it."""
 
 
 @attrs.frozen(eq=False)
@@ -59,6 +65,21 @@ class ChatScreen:
             self.board.write(self.rendering.diff(text))
             return
         self.board.write(wrapped(text) + "\n")
+
+    def call_attention(self, reason: str, display: DisplaySettings) -> None:
+        """Ring the terminal's bell, or have it show a notification, as the settings say.
+
+        Args:
+            reason: why; a text of our own, which the terminal obeys nothing of.
+            display: says how.
+        """
+        match display.notification:
+            case "bell":
+                self.board.write(_BELL)
+            case "desktop":
+                self.board.write(f"{_NOTIFY}Amplifier: {reason}{_BELL}")
+            case "none":
+                pass
 
     def note(self, text: str) -> None:
         """Show a remark."""

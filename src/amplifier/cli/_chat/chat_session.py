@@ -18,8 +18,10 @@ from amplifier.app.directories import FOLDER
 from amplifier.app.message_visibility import told
 from amplifier.app.session_selection import SelectedSession, SessionSelector
 from amplifier.app.sessions import open_session
+from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._approval import Consent
 from amplifier.cli._chat._blocks import MarkdownBlocks
+from amplifier.cli._chat._commands import ChatCommands
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keyboard import Keyboard
 from amplifier.cli._chat._markdown import Rendering, has_screen
@@ -52,26 +54,44 @@ def converse(
     debug: bool,
 ) -> None:
     """Hold a chat until its end; a turn that fails does not end it."""
-    chat = _Chat(options.first_tool, debug, consent)
     configure_logs(debug=debug)
     chosen = choose_session(options, wanted)
-    with chat.output_of_others():
-        configure_logs(debug=debug)  # to where standard error leads now
-        run_interruptible(partial(chat.hold, chosen), backend)
+    while True:
+        chat = _Chat(options.first_tool, debug, consent, chosen.composition.display)
+        with chat.output_of_others():
+            configure_logs(debug=debug)  # to where standard error leads now
+            run_interruptible(partial(chat.hold, chosen), backend)
+        if chat.followed_by is None:
+            return
+        configure_logs(debug=debug)
+        # What the next session is made of is recorded with it.
+        chosen = choose_session(PlanOptions(), SessionSelector(resume=chat.followed_by))
 
 
 class _Chat:
     """The terminal's side of a chat."""
 
-    def __init__(self, first_tool: str | None, debug: bool, consent: Consent) -> None:
+    def __init__(
+        self,
+        first_tool: str | None,
+        debug: bool,
+        consent: Consent,
+        display: DisplaySettings,
+    ) -> None:
+        self.followed_by: str | None = None
         self._consent = consent
         self._first_tool = first_tool
         self._debug = debug
         self._conversation: ChatLoop | None = None
         output = Output.standard()
-        self._rendering = Rendering.of(sys.stdout)
         self._board: Keyboard | PlainKeyboard
-        if has_screen():
+        # A screen reader reads what is written, in its order: nothing is laid out or drawn anew.
+        is_linear = display.screen_reader
+        if is_linear:
+            self._rendering = Rendering(is_rich=False, has_colour=False)
+        else:
+            self._rendering = Rendering.of(sys.stdout)
+        if has_screen() and not is_linear:
             self._board = Keyboard(
                 output, is_working=self._is_working, has_colour=has_colour(sys.stdout)
             )
@@ -87,7 +107,7 @@ class _Chat:
             first_tool=self._first_tool,
             display=MessageLines(),
             approval=self._consent.approval(
-                ChatApproval(lambda: self._board, self._finish)
+                ChatApproval(lambda: self._board, self._finish, self._call)
             ),
             accepted=self._consent.accepted,
             shown=TURNS | {"thinking"},
@@ -99,10 +119,12 @@ class _Chat:
             conversation = ChatLoop(
                 talk, screen, interrupts, opened.composition.display
             )
+            commands = ChatCommands(conversation)
+            if isinstance(self._board, Keyboard):
+                commands = ChatCommands(conversation, self._board.pick_session)
+                conversation.edit = self._board.edit
             conversation.registry, problems = await make_registry(
-                talk,
-                conversation.own_commands(),
-                at_once=conversation.own_commands_at_once(),
+                talk, commands.waiting(), at_once=commands.at_once()
             )
             for problem in problems:
                 notice(f"warning: going on without a command. {one_line(problem, 300)}")
@@ -113,6 +135,7 @@ class _Chat:
                 "/help lists the commands, Esc stops, Shift-Tab changes the mode, Ctrl-D leaves."
             )
             await conversation.run()
+            self.followed_by = conversation.followed_by
 
     @contextmanager
     def output_of_others(self) -> Iterator[None]:
@@ -133,6 +156,11 @@ class _Chat:
     def _finish(self) -> None:
         if self._conversation is not None:
             self._conversation.finish()
+
+    def _call(self) -> None:
+        if self._conversation is not None:
+            chat = self._conversation
+            chat.screen.call_attention("an answer of yours is needed", chat.display)
 
     def _is_working(self) -> bool:
         return self._conversation is not None and self._conversation.is_working
