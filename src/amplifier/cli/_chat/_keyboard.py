@@ -42,7 +42,7 @@ __all__ = ["Keyboard"]
 T = TypeVar("T")
 
 _MENU_ROWS = 4
-_REDRAW_SECONDS = 0.04
+_REDRAW_SECONDS = 0.01
 _ESCAPE_SECONDS = 0.1
 """How long Esc waits for what would make it the beginning of another key."""
 _STYLE = Style.from_dict(
