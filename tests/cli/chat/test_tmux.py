@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import select
-import shlex
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import attrs
 import pytest
 
 from amplifier_sdk.jsontypes import JSONValue
-from tests.cli.programs import PATIENCE, PROGRAM, write_plan
+from tests.cli.panes import pane
+from tests.cli.programs import write_plan
 
 pytestmark = [
     pytest.mark.process,
@@ -31,63 +26,6 @@ MARKDOWN = (
 
 SCROLLED = ("-S", "-")
 """The options that add to the screen what has left it at the top."""
-
-
-@attrs.define(eq=False)
-class Pane:
-    """A terminal with a command in it; what that writes comes out of a pipe as well, so that it can be awaited."""
-
-    socket: Path
-    news: int
-
-    def call(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-S", str(self.socket), "-f", "/dev/null", *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return done.stdout
-
-    def type(self, *keys: str) -> None:
-        self.call("send-keys", "-t", "chat", *keys)
-
-    def screen(self, *options: str) -> str:
-        return self.call("capture-pane", "-p", "-t", "chat", *options)
-
-    def until(self, condition: Callable[[str], object], *options: str) -> str:
-        """Look until the screen is as expected."""
-        while not condition(seen := self.screen(*options)):
-            ready, _, _ = select.select([self.news], [], [], PATIENCE)
-            assert ready, f"it did not come; there was {seen}"
-            os.read(self.news, 65_536)
-        return seen
-
-
-@contextmanager
-def pane(
-    folder: Path, plan: Path, *, term: str = "tmux-256color", **environment: str
-) -> Iterator[Pane]:
-    """Start a chat in a terminal of 80 columns and 24 rows."""
-    pipe = folder / "news"
-    os.mkfifo(pipe)
-    terminal = Pane(folder / "tmux", os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
-    values = {"TERM": term, "NO_COLOR": os.environ.get("NO_COLOR", ""), **environment}
-    given = [
-        part for name, value in values.items() for part in ("-e", f"{name}={value}")
-    ]
-    command = ["env", f"TERM={term}", *PROGRAM, "chat", "--plan", str(plan)]
-    terminal.call(
-        "new-session", "-d", "-x", "80", "-y", "24", "-s", "chat", *given, *command
-    )
-    terminal.call("pipe-pane", "-t", "chat", f"cat > {shlex.quote(str(pipe))}")
-    try:
-        terminal.until(lambda seen: "/help lists the commands" in seen and ">" in seen)
-        yield terminal
-    finally:
-        terminal.call("kill-server")
-        os.close(terminal.news)
 
 
 def _plan(

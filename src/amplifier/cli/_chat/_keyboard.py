@@ -43,8 +43,10 @@ T = TypeVar("T")
 
 _MENU_ROWS = 4
 _REDRAW_SECONDS = 0.01
-_ESCAPE_SECONDS = 0.1
-"""How long Esc waits for what would make it the beginning of another key."""
+_ESCAPE_SECONDS = 0.25
+"""How long Esc waits for what would make it the beginning of another key, which a slow line may bring late."""
+_SEQUENCE_SECONDS = 0.05
+"""How long a whole key waits for another one that would make a shortcut of the two."""
 _STYLE = Style.from_dict(
     {"bottom-toolbar": "noreverse", "dim": "fg:ansibrightblack", "mode": "bold"}
 )
@@ -111,7 +113,7 @@ class Keyboard:
         )
         app = self._session.app
         app.min_redraw_interval = _REDRAW_SECONDS
-        app.timeoutlen = app.ttimeoutlen = _ESCAPE_SECONDS
+        app.ttimeoutlen, app.timeoutlen = _ESCAPE_SECONDS, _SEQUENCE_SECONDS
 
     def equip(self, history: History, completer: Completer) -> None:
         """Say what the arrow keys and Tab bring; before the prompt is shown."""
