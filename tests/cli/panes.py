@@ -9,12 +9,16 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import attrs
 
 from tests.cli.programs import PATIENCE, PROGRAM
 
-__all__ = ["Pane", "pane"]
+__all__ = ["SCROLLED", "Pane", "pane"]
+
+SCROLLED: Final = ("-S", "-")
+"""The options that add to the screen what has left it at the top."""
 
 
 @attrs.define(eq=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amplifier_sdk.jsontypes import JSONValue
-from tests.cli.panes import pane
+from tests.cli.panes import SCROLLED, pane
 from tests.cli.programs import write_plan
 
 pytestmark = [
@@ -23,9 +23,6 @@ MARKDOWN = (
     + "word " * 30
     + "\n\n- one\n- two\n\n```python\nx = 1\n```\n\nThe end."
 )
-
-SCROLLED = ("-S", "-")
-"""The options that add to the screen what has left it at the top."""
 
 
 def _plan(
