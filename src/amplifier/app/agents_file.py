@@ -7,6 +7,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from amplifier.app.directories import Places
+from amplifier.app.project_trust import trust_again
+from amplifier.app.projects import INSTRUCTIONS, name_in
 from amplifier_kit.files.open_flags import ADD_TO
 
 __all__ = ["AGENTS_FILE", "add_note"]
@@ -15,20 +18,30 @@ AGENTS_FILE: Final = "AGENTS.md"
 """The file's name, in the root of a project."""
 
 
-def add_note(root: Path, note: str) -> Path:
-    """Add a line to the end of a project's AGENTS.md, which is made where it is missing; it blocks.
+def add_note(places: Places, note: str) -> Path:
+    """Add a line to the end of a project's instructions, which the next session reads; it blocks.
+
+    The file is AGENTS.md, or what takes its place in the project's folder; it is made where it is missing.
 
     Args:
-        root: the project's folder.
+        places: where the project is.
         note: the text; line ends become blanks.
 
     Returns:
         The file.
 
     Raises:
+        AmplifierError: others wrote what is there, and nobody trusted it yet.
         OSError: it cannot be written, or it is a link or no file.
     """
-    path = root / AGENTS_FILE
+    name = name_in(places.root)
+    changed = [] if places.project is None else [name]
+    with trust_again(places, INSTRUCTIONS, changed):
+        _append(places.root / name, " ".join(note.split()))
+    return places.root / name
+
+
+def _append(path: Path, note: str) -> None:
     # A link in the project could lead to any file that the person may write.
     handle = os.open(path, os.O_RDWR | ADD_TO, 0o644)
     with open(handle, "r+b") as file:
@@ -39,6 +52,4 @@ def add_note(root: Path, note: str) -> Path:
         if status.st_size:
             file.seek(-1, os.SEEK_END)
             separator = b"" if file.read(1) == b"\n" else b"\n"
-        line = " ".join(note.split()).encode("utf-8", "replace")
-        file.write(separator + b"- " + line + b"\n")
-    return path
+        file.write(separator + b"- " + note.encode("utf-8", "replace") + b"\n")

@@ -94,7 +94,7 @@ async def test_a_note_is_added_while_a_turn_runs_as_well(
         agents.unlink()
         agents.mkdir()
         chat.screen.type("# x")
-        await chat.screen.until_written("AGENTS.md cannot be written")
+        await chat.screen.until_written("instructions of this folder are not trusted")
 
 
 async def test_headings_of_a_document_are_no_note(

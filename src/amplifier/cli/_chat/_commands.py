@@ -107,13 +107,14 @@ class ChatCommands:
     async def _note(self, arguments: str) -> CommandAnswer:
         if not arguments:
             raise CommandError("A text is missing: /note TEXT")
-        root = self.chat.talk.opened.composition.places.root
+        places = self.chat.talk.opened.composition.places
         try:
-            path = await to_thread.run_sync(add_note, root, arguments)
+            path = await to_thread.run_sync(add_note, places, arguments)
+        except AmplifierError as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
             told = error.strerror or "it is no file"
-            problem = f"{root / AGENTS_FILE} cannot be written: {told}"
-            raise CommandError(problem) from error
+            raise CommandError(f"{error.filename} cannot be written: {told}") from error
         return CommandAnswer(text=f"Added to {path}")
 
     async def _expand(self, arguments: str) -> CommandAnswer:
