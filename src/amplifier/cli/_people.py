@@ -79,8 +79,12 @@ def _reason(error: OSError) -> str:
         return _NO_NAME
     if isinstance(error, TimeoutError) and error.errno is None:
         return "nothing answered in time; try again"
-    if error.errno is not None and error.errno in _REMEDIES:
+    # A class of our own says it better than the number that it carries.
+    is_own = type(error).__module__.startswith("amplifier")
+    if not is_own and error.errno is not None and error.errno in _REMEDIES:
         return _REMEDIES[error.errno]
+    if is_own and error.strerror:
+        return error.strerror
     if error.strerror:
         return _lowered(error.strerror)
     return plain(str(error)) or "the system refused it"

@@ -18,6 +18,7 @@ from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -66,7 +67,9 @@ def require_package() -> None:
         AmplifierError: it is not; names the command that installs it.
     """
     if find_spec(_PACKAGE) is None:
-        raise AmplifierError("MCP servers need a package: pip install 'amplifier[mcp]'")
+        raise AmplifierError(
+            f"MCP servers need a package: {install_command('amplifier[mcp]')}"
+        )
 
 
 def is_read(composition: Composition) -> bool:

@@ -10,6 +10,7 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.installation import install_command
 from amplifier_kit.keyrings import Keyring
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError
@@ -152,7 +153,7 @@ class GrantStore:
         """
         if not self.keyring.is_there():
             raise AmplifierError(
-                "There is no keyring to store tokens in: pip install 'amplifier[keyring]', or store them in a file that"
+                f"There is no keyring to store tokens in: {install_command('amplifier[keyring]')}, or store them in a file that"
                 " only you read with --store-in file"
             )
 
