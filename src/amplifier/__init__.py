@@ -20,6 +20,10 @@ if TYPE_CHECKING:
         CollectionInstaller as CollectionInstaller,
     )
     from amplifier.app.directories import Places as Places
+    from amplifier.app.media import Audio as Audio
+    from amplifier.app.media import Document as Document
+    from amplifier.app.media import Image as Image
+    from amplifier.app.media import Video as Video
     from amplifier.app.mentions.dedup import ContentDeduplicator as ContentDeduplicator
     from amplifier.app.mentions.loader import MentionLoader as MentionLoader
     from amplifier.app.mentions.loader import (
@@ -69,10 +73,13 @@ __all__ = [
     "AgentStream",
     "AmplifierModuleLoader",
     "AmplifierSession",
+    "Audio",
     "CollectionInstaller",
     "CollectionLibrary",
     "ContentDeduplicator",
+    "Document",
     "HookRegistry",
+    "Image",
     "MentionLoader",
     "MentionResolver",
     "ModuleCoordinator",
@@ -89,6 +96,7 @@ __all__ = [
     "SessionStore",
     "Spending",
     "StoredChildren",
+    "Video",
     "compose",
     "create_profile_loader",
     "fork_session",
@@ -110,6 +118,10 @@ _HOME = {
     "AgentSession": "agent.session",
     "AgentStream": "agent.session",
     "AmplifierModuleLoader": "kernel.modules.loader",
+    "Audio": "app.media",
+    "Document": "app.media",
+    "Image": "app.media",
+    "Video": "app.media",
     "AmplifierSession": "kernel.sessions.session",
     "CollectionInstaller": "app.collections.installation",
     "CollectionLibrary": "app.collections.folders",

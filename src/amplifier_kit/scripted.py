@@ -26,6 +26,7 @@ from typing import ClassVar, Final, TypeAlias
 import anyio
 import attrs
 
+from amplifier_kit.media.support import EVERY
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ProviderInfo, ToolCall, Usage
 from amplifier_sdk.content import (
@@ -146,6 +147,7 @@ class ScriptedProvider(BaseProvider):
             id=name,
             display_name="Scripted answers (no model)",
             capabilities=("tools", "streaming"),
+            media=EVERY,
             defaults={
                 "model": MODEL,
                 "context_window": context_window,

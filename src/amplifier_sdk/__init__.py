@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from amplifier_sdk.chat import ToolSpec as ToolSpec
     from amplifier_sdk.chat import Usage as Usage
     from amplifier_sdk.compaction import CompactionResult as CompactionResult
+    from amplifier_sdk.content import AudioBlock as AudioBlock
     from amplifier_sdk.content import ContentBlock as ContentBlock
+    from amplifier_sdk.content import DocumentBlock as DocumentBlock
     from amplifier_sdk.content import ImageBlock as ImageBlock
     from amplifier_sdk.content import ReasoningBlock as ReasoningBlock
     from amplifier_sdk.content import RedactedThinkingBlock as RedactedThinkingBlock
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.content import ToolCallBlock as ToolCallBlock
     from amplifier_sdk.content import ToolResultBlock as ToolResultBlock
     from amplifier_sdk.content import VendorBlock as VendorBlock
+    from amplifier_sdk.content import VideoBlock as VideoBlock
     from amplifier_sdk.contexts import BaseContext as BaseContext
     from amplifier_sdk.contracts import ApprovalSystem as ApprovalSystem
     from amplifier_sdk.contracts import ContextManager as ContextManager
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.errors import BudgetExceededError as BudgetExceededError
     from amplifier_sdk.errors import ConfigError as ConfigError
     from amplifier_sdk.errors import LLMError as LLMError
+    from amplifier_sdk.errors import MediaError as MediaError
     from amplifier_sdk.errors import ModuleLoadError as ModuleLoadError
     from amplifier_sdk.errors import ModuleNotFoundError as ModuleNotFoundError
     from amplifier_sdk.errors import SessionBusyError as SessionBusyError
@@ -123,6 +127,7 @@ __all__ = [
     "ApprovalTimeoutError",
     "ApprovalUnavailableError",
     "Arguments",
+    "AudioBlock",
     "BaseContext",
     "BaseProvider",
     "BudgetExceededError",
@@ -139,6 +144,7 @@ __all__ = [
     "Degradation",
     "Delta",
     "DisplaySystem",
+    "DocumentBlock",
     "Emission",
     "Event",
     "ExecutionEngine",
@@ -155,6 +161,7 @@ __all__ = [
     "Limits",
     "Loop",
     "LoopConfig",
+    "MediaError",
     "Message",
     "MessageDict",
     "ModelInfo",
@@ -204,6 +211,7 @@ __all__ = [
     "Usage",
     "UsageReported",
     "VendorBlock",
+    "VideoBlock",
     "context",
     "hook",
     "hookspec",
@@ -250,6 +258,10 @@ _HOME = {
     "HookSpec": "hookspecs",
     "Hooks": "contracts",
     "ImageBlock": "content",
+    "MediaError": "errors",
+    "VideoBlock": "content",
+    "DocumentBlock": "content",
+    "AudioBlock": "content",
     "JSONValue": "jsontypes",
     "Journal": "journal",
     "LLMError": "errors",

@@ -328,13 +328,14 @@ class ProviderInfo(Value):
     """What a provider is: its name for people, the credentials it reads, its defaults.
 
     `defaults` may hold `model`, `context_window` and `max_output_tokens`; context managers read the
-    latter two.
+    latter two. `media` are the types of what a prompt may show, such as `image/png`.
     """
 
     id: str
     display_name: str
     credential_env_vars: tuple[str, ...] = attrs.field(default=(), converter=strings)
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=strings)
+    media: tuple[str, ...] = attrs.field(default=(), converter=strings)
     defaults: Mapping[str, JSONValue] = attrs.field(factory=dict)
     config_fields: tuple[ConfigField, ...] = attrs.field(
         default=(), converter=_config_fields

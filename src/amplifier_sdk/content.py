@@ -19,7 +19,9 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import NO_EXTRAS, Value
 
 __all__ = [
+    "AudioBlock",
     "ContentBlock",
+    "DocumentBlock",
     "ImageBlock",
     "ReasoningBlock",
     "RedactedThinkingBlock",
@@ -28,6 +30,7 @@ __all__ = [
     "ToolCallBlock",
     "ToolResultBlock",
     "VendorBlock",
+    "VideoBlock",
     "Visibility",
     "block_from_dict",
     "block_to_dict",
@@ -114,9 +117,39 @@ class ToolResultBlock(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ImageBlock(Value):
-    """An image; `source` is the vendor-neutral mapping (`type`, `media_type`, `data` or `url`)."""
+    """An image; `source` is the vendor-neutral mapping (`type`, `media_type`, `data` or `url`, perhaps `name`)."""
 
     type: ClassVar[Literal["image"]] = "image"
+    source: Mapping[str, JSONValue]
+    visibility: Visibility | None = None
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class AudioBlock(Value):
+    """Speech or music, with a `source` as an image has it."""
+
+    type: ClassVar[Literal["audio"]] = "audio"
+    source: Mapping[str, JSONValue]
+    visibility: Visibility | None = None
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class DocumentBlock(Value):
+    """A document, with a `source` as an image has it; one of text has the type `text` and its text as `data`."""
+
+    type: ClassVar[Literal["document"]] = "document"
+    source: Mapping[str, JSONValue]
+    visibility: Visibility | None = None
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class VideoBlock(Value):
+    """A video, with a `source` as an image has it."""
+
+    type: ClassVar[Literal["video"]] = "video"
     source: Mapping[str, JSONValue]
     visibility: Visibility | None = None
     extras: Mapping[str, JSONValue] = NO_EXTRAS
@@ -159,10 +192,14 @@ ContentBlock: TypeAlias = (
     | ToolCallBlock
     | ToolResultBlock
     | ImageBlock
+    | AudioBlock
+    | DocumentBlock
+    | VideoBlock
     | VendorBlock
 )
 """One piece of a message's content."""
 
+_MEDIA: Final = frozenset({"audio", "document", "video"})
 _CLASSES: Final[tuple[type[ContentBlock], ...]] = get_args(ContentBlock)
 _FIELDS: Final[Mapping[type[ContentBlock], tuple[str, ...]]] = {
     cls: tuple(
@@ -212,7 +249,9 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
         read = _readers().get(kind)
     else:
         read = None
-    if read is None:
+    # vendors have blocks of these names with other fields
+    is_foreign = kind in _MEDIA and not isinstance(data.get("source"), Mapping)
+    if read is None or is_foreign:
         return VendorBlock.from_dict(data)
     try:
         return read(data)

@@ -309,6 +309,15 @@ class TurnHost(Protocol):
     def wrapped_up(self) -> bool:
         """Whether the turn's last answer was given, so that there can be no other."""
 
+    @property
+    def prompt_media(self) -> Sequence[JSONObject]:
+        """What is shown with the turn's prompt, described without its data."""
+
+    def prompt_content(
+        self, prompt: str, media: Sequence[Mapping[str, JSONValue]]
+    ) -> JSONValue:
+        """Return the content of the message that stores the prompt, with the media and as handlers left both."""
+
     def note_degradation(self, degradation: Degradation) -> None:
         """List in the turn's result in what an answer is not what was asked for."""
 

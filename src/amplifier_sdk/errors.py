@@ -31,6 +31,7 @@ AmplifierError
 ├── OutputMisfitError               (also ValueError) an answer is not of the wanted type
 ├── ApprovalTimeoutError            nobody answered in time
 ├── ApprovalUnavailableError        nobody can be asked
+├── MediaError                      (also ValueError) no media of its kind, or too large
 ├── ToolError                       raised by a tool to speak to the model
 └── LLMError                        a provider failed
     ├── RateLimitError              retryable
@@ -82,6 +83,7 @@ __all__ = [
     "LLMTimeoutError",
     "LeaseHeldError",
     "LeaseLostError",
+    "MediaError",
     "ModuleConfigError",
     "ModuleConflictError",
     "ModuleError",
@@ -432,6 +434,10 @@ class ToolError(AmplifierError):
         self.message = message
         self.details = details
         super().__init__(message)
+
+
+class MediaError(AmplifierError, ValueError):
+    """An image, a recording, a document or a video is none, is too large, or cannot be read."""
 
 
 class LLMError(AmplifierError):

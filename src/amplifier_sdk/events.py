@@ -165,9 +165,13 @@ class SessionFork(EventFields):
 
 
 class PromptSubmit(EventFields):
-    """A turn begins; a handler may deny or change the prompt."""
+    """A turn begins; a handler may deny or change the prompt.
+
+    `media` describes what is shown with the prompt, without its data; a handler may change the `text` of documents.
+    """
 
     prompt: str
+    media: NotRequired[Sequence[Mapping[str, JSONValue]]]
     metadata: NotRequired[Mapping[str, JSONValue]]
 
 

@@ -1,4 +1,4 @@
-"""An image that a tool reads, from the file to each vendor's request, through a history that another session wrote."""
+"""Media from a file to each vendor's request: what a tool reads, and what a prompt shows."""
 
 from __future__ import annotations
 

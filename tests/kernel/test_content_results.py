@@ -11,8 +11,8 @@ from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import PROVIDER_REQUEST, TOOL_POST
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import image_block
 from amplifier_sdk.results import HookResult, ToolResult
 from tests.doubles import (
     Blocking,

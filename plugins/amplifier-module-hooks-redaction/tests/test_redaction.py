@@ -12,8 +12,8 @@ from amplifier_kit.redaction import REDACTION_FAILED, StrictRedactor, redactor_o
 from amplifier_module_hooks_redaction import mount
 from amplifier_sdk import ConfigError, JSONValue, ToolResult
 from amplifier_sdk.content import ContentBlock, TextBlock, VendorBlock
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import image_block
 from amplifier_sdk.redaction import REDACTOR, Redactor
 
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

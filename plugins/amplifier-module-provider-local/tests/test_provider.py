@@ -45,8 +45,8 @@ from amplifier_sdk.errors import (
     RateLimitError,
     StreamError,
 )
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import image_block
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
@@ -891,7 +891,7 @@ async def test_the_rule_decides_what_the_request_leaves_open(
 
 
 async def test_that_a_persons_images_are_not_seen_is_said(
-    local: LocalProvider, peer: Peer
+    fake_llama: Path, local: LocalProvider, peer: Peer
 ) -> None:
     peer.replies = [written("A cat."), written("A cat.")]
     image = ImageBlock(
@@ -903,16 +903,20 @@ async def test_that_a_persons_images_are_not_seen_is_said(
         ]
     )
 
-    plain = await local.complete(request)
-    open_choice = await local.complete(attrs.evolve(request, tools=[READ]))
+    with pytest.raises(InvalidRequestError, match="this model cannot see; leave it"):
+        await local.complete(request)
+    degrading = LocalProvider(LocalConfig(model_path=str(fake_llama), degrade=True))
+    plain = await degrading.complete(request)
+    open_choice = await degrading.complete(attrs.evolve(request, tools=[READ]))
+    await degrading.aclose()
 
     assert plain.degradation == Degradation(
         requested="images",
-        actual="the text beside them",
+        actual="texts that say so",
         reason="this model cannot see",
     )
     assert open_choice.degradation is not None
-    assert open_choice.degradation.requested == "images; tool_choice: auto"
+    assert open_choice.degradation.requested.startswith("images; tool_choice")
     assert "AAAA" not in str(peer.chats())
 
 

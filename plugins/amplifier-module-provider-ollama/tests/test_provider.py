@@ -37,6 +37,7 @@ from amplifier_sdk.errors import (
     StreamError,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import image_block
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta, TextDelta
 
@@ -249,17 +250,47 @@ async def test_vision_support_is_queried_once_when_needed() -> None:
     provider, transport = make(
         HELLO, json_answer({"capabilities": ["completion"]}), HELLO, HELLO
     )
-    picture = Message(
-        role="user", content=[ImageBlock(source={"type": "base64", "data": "AAAA"})]
-    )
+    picture = Message(role="user", content=[image_block("image/png", "AAAA")])
+    asked = ChatRequest(messages=[picture, *ask().messages])
 
     await provider.complete(ask())
-    response = await provider.complete(ChatRequest(messages=[picture]))
-    await provider.complete(ChatRequest(messages=[picture]))
+    response = await provider.complete(asked)
+    await provider.complete(asked)
 
     assert paths(transport) == ["/api/chat", "/api/show", "/api/chat", "/api/chat"]
     assert response.degradation is not None
-    assert response.degradation.reason == "the model cannot see images"
+    assert response.degradation.reason == "this model cannot see"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "sees"),
+    [(["completion", "vision"], True), (["completion"], False), ([], True)],
+    ids=["vision", "blind", "untold"],
+)
+async def test_image_of_prompt_is_sent_only_to_models_that_see(
+    capabilities: list[JSONValue], sees: bool
+) -> None:
+    provider, transport = make(json_answer({"capabilities": capabilities}), HELLO)
+    picture = Message(role="user", content=[image_block("image/png", "AAAA")])
+
+    if sees:
+        await provider.complete(ChatRequest(messages=[picture]))
+        assert "AAAA" in str(transport.bodies[-1])
+    else:
+        with pytest.raises(InvalidRequestError, match="this model cannot see; leave"):
+            await provider.complete(ChatRequest(messages=[picture]))
+    assert paths(transport) == ["/api/show", *(["/api/chat"] if sees else [])]
+
+
+async def test_image_by_its_address_is_refused_before_the_request() -> None:
+    provider, transport = make(json_answer({"capabilities": ["vision"]}))
+    source: JSONObject = {"type": "url", "url": "https://example.com/a.png"}
+    picture = Message(role="user", content=[ImageBlock(source=source)])
+
+    with pytest.raises(InvalidRequestError, match="fetches none by its address"):
+        await provider.complete(ChatRequest(messages=[picture]))
+
+    assert paths(transport) == ["/api/show"]
 
 
 async def test_effort_that_model_does_not_know_is_told_in_answer() -> None:

@@ -277,50 +277,6 @@ def test_blocks_of_other_vendors_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "sees"),
-    [(("completion", "vision"), True), (("completion",), False), ((), True)],
-    ids=["vision", "blind", "untold"],
-)
-def test_blind_model_reads_of_images_and_answer_says_so(
-    capabilities: tuple[str, ...], sees: bool
-) -> None:
-    picture = ImageBlock(
-        source={"type": "base64", "media_type": "image/png", "data": PIXEL}
-    )
-    returned = Message(
-        role="tool",
-        tool_call_id="c1",
-        name="look",
-        content=[TextBlock(text="a.png"), picture],
-    )
-
-    outgoing = write_request(
-        ask(returned),
-        "m",
-        OllamaConfig(),
-        Abilities(capabilities=frozenset(capabilities)),
-    )
-
-    (message,) = messages_of(outgoing.body)
-    assert message.get("images") == ([PIXEL] if sees else None)
-    assert message["content"] == (
-        "a.png" if sees else "a.png[an image is not shown: this model cannot see]"
-    )
-    assert (outgoing.degradation is None) is sees
-
-
-def test_an_image_by_address_is_left_out_and_the_answer_says_so() -> None:
-    picture = ImageBlock(source={"type": "url", "url": "https://example.com/a.png"})
-
-    outgoing = write_request(ask(user("See", picture)), "llava", OllamaConfig())
-
-    told = "[an image is not shown: this server fetches none by its address]"
-    assert outgoing.body["messages"] == [{"role": "user", "content": f"See{told}"}]
-    assert outgoing.degradation is not None
-    assert "address" in outgoing.degradation.requested
-
-
-@pytest.mark.parametrize(
     ("choice", "names", "lost"),
     [
         (None, ["read_file", "add"], None),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from amplifier.agent.result import AgentResult
     from amplifier.serving.application import AgentServer, ServerOptions
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+    from amplifier_sdk.media import Prompt
     from amplifier_sdk.output_schema import OutputSchema
 
 __all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "RunLimits"]
@@ -292,7 +293,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
 
     async def run(
         self,
-        prompt: str,
+        prompt: Prompt,
         *,
         deps: DepsT_contra | None = None,
         approval_system: ApprovalSystem | None = None,
@@ -300,7 +301,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         """Answer one prompt in a session of its own, which is closed afterwards.
 
         Args:
-            prompt: what is asked.
+            prompt: what is asked: a text, or texts and media, as in `["Describe", Image.file(path)]`.
             deps: what the agent's functions find as `ctx.deps`; default the agent's own.
             approval_system: asks the person; without one, what needs approval is denied.
 
@@ -314,7 +315,11 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             return await session.run(prompt)
 
     def run_sync(
-        self, prompt: str, *, deps: DepsT_contra | None = None, backend: str = "asyncio"
+        self,
+        prompt: Prompt,
+        *,
+        deps: DepsT_contra | None = None,
+        backend: str = "asyncio",
     ) -> AgentResult[OutputT_co]:
         """Do what `run` does where no event loop runs, as in scripts and notebooks.
 
@@ -336,7 +341,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
     @asynccontextmanager
     async def stream(
         self,
-        prompt: str,
+        prompt: Prompt,
         *,
         deps: DepsT_contra | None = None,
         approval_system: ApprovalSystem | None = None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.modules.loader import ModuleLoader
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
+    from amplifier_sdk.media import Prompt
     from amplifier_sdk.progress import ToolContext
 
 __all__ = ["AgentSession", "AgentStream"]
@@ -88,7 +89,7 @@ class AgentSession(Generic[DepsT, OutputT]):
         return await self.session.__aexit__(kind, error, traceback)
 
     async def run(
-        self, prompt: str, *, sink: EventFunction | None = None
+        self, prompt: Prompt, *, sink: EventFunction | None = None
     ) -> AgentResult[OutputT]:
         """Answer a prompt; arguments and errors are those of `Agent.run`, `sink` is that of `AmplifierSession.execute`.
 
@@ -98,7 +99,7 @@ class AgentSession(Generic[DepsT, OutputT]):
         return await self._result(text)
 
     @asynccontextmanager
-    async def stream(self, prompt: str) -> AsyncIterator[AgentStream[OutputT]]:
+    async def stream(self, prompt: Prompt) -> AsyncIterator[AgentStream[OutputT]]:
         """Answer a prompt and read its events; see `Agent.stream`."""
         async with self.session.stream(prompt, metadata=self._form()) as events:
             yield AgentStream(events, self._result, self._partial_answer())

@@ -24,6 +24,7 @@ from amplifier_sdk.results import ToolResult
 if TYPE_CHECKING:
     from amplifier.agent.modules import ModuleTable
     from amplifier.kernel.sessions.answers import AnswerCheck
+    from amplifier_sdk.media import Prompt
 
 __all__ = ["SubAgent", "SubAgentTool"]
 
@@ -70,7 +71,11 @@ class SubAgent(Protocol[DepsT_contra]):
         ...
 
     def run_sync(
-        self, prompt: str, *, deps: DepsT_contra | None = None, backend: str = "asyncio"
+        self,
+        prompt: Prompt,
+        *,
+        deps: DepsT_contra | None = None,
+        backend: str = "asyncio",
     ) -> object:
         """Answer one prompt where no event loop runs."""
         ...

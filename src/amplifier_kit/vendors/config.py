@@ -69,6 +69,8 @@ class VendorConfig:
         max_retry_delay: the longest wait in seconds. A request for a longer one is not retried.
         retry_jitter: spread each wait, so that many clients do not return at once.
         max_concurrent_requests: requests that are under way at once; further ones wait. Default without limit.
+        media: the media types that the model takes, in place of what is known of it; `[]` for text alone.
+        degrade: let a text stand for what a prompt shows and the model does not take, instead of refusing it.
         max_images: images of a request; texts stand in place of the oldest of more. 0 for models that cannot see.
         max_image_bytes: bytes that the images of a request have together, as base64; the newest always goes.
         prices: prices in US dollars per million tokens, by model; they go before the table's.
@@ -107,6 +109,10 @@ class VendorConfig:
     max_concurrent_requests: int | None = attrs.field(
         default=None, validator=attrs.validators.optional(count)
     )
+    media: tuple[str, ...] | None = attrs.field(
+        default=None, converter=attrs.converters.optional(tuple[str, ...])
+    )
+    degrade: bool = False
     max_images: int = attrs.field(default=20, validator=amount)
     max_image_bytes: int = attrs.field(default=20_000_000, validator=count)
     prices: Mapping[str, Pricing] = attrs.field(factory=dict, validator=_prices)

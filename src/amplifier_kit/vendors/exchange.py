@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import attrs
 
 from amplifier_kit.http.sse import ServerEvent
-from amplifier_kit.vendors.images import fit_images, has_images
+from amplifier_kit.media.counts import fit_images
+from amplifier_kit.media.support import MediaLimits, has_media
 from amplifier_kit.vendors.reports import ExchangeReport, report_retry
 from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.retries import Try, tries
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from amplifier_kit.vendors.provider import VendorProvider
 
 __all__ = ["Answering"]
+
+_MEDIA_WORDS: Final = ("image", "audio", "document", "file", "pdf", "media", "modal")
 
 
 @attrs.define(eq=False)
@@ -50,10 +53,10 @@ class Answering:
         try:
             self._model = model = provider.model_of(self.request)
             await self._prepare()
-            left_out = self._fit_images()
+            losses = await self._fit_media(model)
             outgoing = provider.complete_outgoing(provider.write(self.request, model))
-            if left_out is not None:
-                losses = [left_out, *filter(None, [outgoing.degradation])]
+            if losses:
+                losses += filter(None, [outgoing.degradation])
                 outgoing = attrs.evolve(
                     outgoing, degradation=Degradation.of_all(losses)
                 )
@@ -107,9 +110,35 @@ class Answering:
             )
             await hooks.emit(PROVIDER_TOOL_SEQUENCE_REPAIRED, said)
 
+    async def _fit_media(self, model: str) -> list[Degradation]:
+        """Put texts in place of media that the model does not take, and of the oldest images where there are too many.
+
+        Raises:
+            InvalidRequestError: the prompt shows what the model does not take.
+        """
+        if not has_media(self.request.messages):
+            return []
+        provider, config = self.provider, self.provider.config
+        if config.media is None:
+            taken = await provider.media_of(model)
+        else:
+            taken = provider.media
+        limits = MediaLimits(
+            model=model,
+            taken=frozenset(taken),
+            has_text_documents=provider.has_text_documents,
+            fetched=provider.fetched_media,
+            degrade=config.degrade,
+        )
+        fitted = limits.fit(self.request.messages)
+        self.request = attrs.evolve(self.request, messages=fitted.messages)
+        return [*fitted.losses, *filter(None, [self._fit_images()])]
+
     def _fit_images(self) -> Degradation | None:
         """Leave out the oldest images of a request that has more than the configuration allows."""
         config = self.provider.config
+        if not config.max_images:
+            return None
         fitted = fit_images(
             self.request.messages,
             max_images=config.max_images,
@@ -172,9 +201,9 @@ class Answering:
                 provider.name_error(error, model)
                 # vendors refuse images in words of their own; the remedy is the
                 # same for all
-                if "image" in str(error).lower() and has_images(self.request.messages):
+                if has_media(self.request.messages) and _names_media(error):
                     error.args = (
-                        f"{error}; if the model cannot see, set `max_images: 0`",
+                        f"{error}; say with the provider's `media` what the model takes, `media: []` for text alone",
                     )
             await report.end(error)
             raise
@@ -198,6 +227,11 @@ class Answering:
     def _alive(self) -> TextDelta:
         """Make a sign of life; it belongs to the block that grows, so that indexes never go back."""
         return TextDelta(text="", index=self._index)
+
+
+def _names_media(error: LLMError) -> bool:
+    text = str(error).lower()
+    return any(word in text for word in _MEDIA_WORDS)
 
 
 def _is_empty(delta: Delta) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import attrs
 
 from amplifier_kit.http.sse import Comment, ServerEvent
+from amplifier_kit.media.support import IMAGES, TEXT
 from amplifier_kit.vendors.addresses import check_address
 from amplifier_kit.vendors.answers import AnswerReader
 from amplifier_kit.vendors.config import VendorConfig
@@ -50,8 +51,12 @@ class VendorProvider(BaseProvider):
         public_url: the vendor's public address.
         standard_model: the model of requests that name none, when the configuration names none either.
         price_vendor: how the price table calls the vendor; default it is found by the address.
+        protocol_media: the media types that the vendor's API has a form for.
+        has_text_documents: whether documents of text are one of them; else they go as text.
+        fetched_media: the kinds, such as `image`, of which the vendor takes an address or a file that it keeps.
         framing: how the events of an answer follow each other.
         transport: what carries requests, replaced in tests; default the network.
+        media: the media types that requests may show, by the configuration or else the API.
         mounted_name: how the session calls the provider; its own name outside one.
         slots: what `max_concurrent_requests` leaves free.
         costs: what the answers cost.
@@ -66,12 +71,16 @@ class VendorProvider(BaseProvider):
     public_url: ClassVar[str | None] = None
     standard_model: ClassVar[str | None] = None
     price_vendor: ClassVar[str | None] = None
+    protocol_media: ClassVar[tuple[str, ...]] = (TEXT,)
+    has_text_documents: ClassVar[bool] = False
+    fetched_media: ClassVar[frozenset[str]] = frozenset({"image", "document"})
     framing: ClassVar[Literal["sse", "lines"]] = "sse"
     transport: httpx2.AsyncBaseTransport | None = None
 
     def __init__(self, config: VendorConfig, coordinator: Coordinator) -> None:
         self.config: VendorConfig = config
         self.coordinator: Coordinator = coordinator
+        self.media: tuple[str, ...] = self._taken_media()
         self.priority: float = config.priority
         self.base_url: str = self._base_url()
         self.key: Secret | None = self._key()
@@ -96,6 +105,10 @@ class VendorProvider(BaseProvider):
     @abstractmethod
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:
         """Make the reader of one answer to this request."""
+
+    async def media_of(self, model: str) -> Collection[str]:  # noqa: ARG002  # of vendors that know
+        """Return the media types that one model takes; asked only for requests that show media, unless configured."""
+        return self.media
 
     async def credentials(self) -> Mapping[str, str]:
         """Return the headers that say who asks; called for each try. By default the key as a bearer's."""
@@ -144,6 +157,7 @@ class VendorProvider(BaseProvider):
             display_name=self.name,
             credential_env_vars=() if variable is None else (variable,),
             capabilities=("streaming", "tools"),
+            media=self.media,
             defaults={} if model is None else {"model": model},
             config_fields=self.config_fields(),
         )
@@ -271,6 +285,25 @@ class VendorProvider(BaseProvider):
         providers = self.coordinator.get("providers")
         mounted = providers.items() if isinstance(providers, Mapping) else ()
         return next((name for name, provider in mounted if provider is self), self.name)
+
+    def _taken_media(self) -> tuple[str, ...]:
+        wanted = self.config.media
+        if wanted is None:
+            wanted = self.protocol_media
+        known = ", ".join(self.protocol_media)
+        problems = [
+            Problem("media", f"{name!r} has no form in this API; it has {known}")
+            for name in wanted
+            if name not in self.protocol_media
+        ]
+        if problems:
+            raise ConfigError(
+                problems, subject=f"configuration of provider {self.name!r}"
+            )
+        # the older word for models that cannot see
+        if self.config.max_images == 0:
+            wanted = tuple(name for name in wanted if name not in IMAGES)
+        return tuple(wanted)
 
     def _base_url(self) -> str:
         text = self.config.base_url or _variable(self.url_variable) or self.public_url

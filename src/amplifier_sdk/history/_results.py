@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from amplifier_sdk.content import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     TextBlock,
     VendorBlock,
+    VideoBlock,
     block_from_dict,
     block_to_dict,
 )
@@ -72,10 +75,10 @@ def _shown(block: ContentBlock) -> ContentBlock:
     match block:
         case TextBlock():
             return block
-        case ImageBlock():
-            from amplifier_sdk.images import sound_image  # few results have images
+        case ImageBlock() | AudioBlock() | DocumentBlock() | VideoBlock():
+            from amplifier_sdk.media import sound_media  # few results have any
 
-            return sound_image(block)
+            return sound_media(block)
         case VendorBlock() if block.type not in _OWN:
             return block
         case _:

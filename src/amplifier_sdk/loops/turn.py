@@ -78,8 +78,12 @@ class Turn:
 
     async def begin(self) -> str | None:
         """Announce the prompt and store it; return the refusal's text when a handler denies the turn."""
+        shown = self.host.prompt_media
+        media: Sequence[Mapping[str, JSONValue]] = shown
         if self.hooks.has_handlers(PROMPT_SUBMIT):
             payload = PromptSubmit(prompt=self.prompt)
+            if shown:
+                payload["media"] = shown
             if self.metadata:
                 payload["metadata"] = self.metadata
             emission = await self.hooks.emit(PROMPT_SUBMIT, payload)
@@ -91,7 +95,13 @@ class Turn:
             self.metadata = cast(
                 "Mapping[str, JSONValue]", emission.data.get("metadata", self.metadata)
             )
-        await self.context.add_message({"role": "user", "content": self.prompt})
+            media = cast(
+                "Sequence[Mapping[str, JSONValue]]", emission.data.get("media", media)
+            )
+        content: JSONValue = self.prompt
+        if shown:
+            content = self.host.prompt_content(self.prompt, media)
+        await self.context.add_message({"role": "user", "content": content})
         return None
 
     async def is_continued(self, answer: str, continued: int) -> bool:

@@ -16,6 +16,7 @@ from amplifier.testing.transport import (
     sse,
 )
 from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.media.support import IMAGES, TEXT
 from amplifier_kit.vendors import (
     Outgoing,
     VendorConfig,
@@ -84,6 +85,7 @@ class ParrotProvider(VendorProvider):
     url_variable: ClassVar[str | None] = "PARROT_URL"
     public_url: ClassVar[str | None] = "https://parrot.example/v1"
     standard_model: ClassVar[str | None] = "grey"
+    protocol_media: ClassVar[tuple[str, ...]] = (*IMAGES, TEXT)
 
     def __init__(self, config: VendorConfig, coordinator: Coordinator) -> None:
         super().__init__(config, coordinator)

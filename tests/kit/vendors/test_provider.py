@@ -26,8 +26,8 @@ from amplifier_sdk.events import (
     PROVIDER_THROTTLE,
 )
 from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED as REPAIRED
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import image_block
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import TextDelta
 from tests.kit.vendors.parrot import (
@@ -106,13 +106,13 @@ async def test_a_refusal_of_images_says_what_to_set() -> None:
 
     with pytest.raises(
         LLMError,
-        match=r"image input is not supported.*; if the model cannot see, set `max_images: 0`",
+        match=r"image input is not supported.*; say with the provider's `media` what the model takes",
     ):
         await provider.complete(ChatRequest(messages=[picture]))
     with pytest.raises(LLMError, match="image input is not supported") as raised:
         await provider.complete(ask())
 
-    assert "max_images" not in str(raised.value)
+    assert "media" not in str(raised.value)
 
 
 async def test_headers_are_key_providers_and_configurations() -> None:

@@ -20,7 +20,7 @@ from amplifier_sdk.content import (
     VendorBlock,
 )
 from amplifier_sdk.history import open_calls, repair, result_message
-from amplifier_sdk.images import image_block, image_note
+from amplifier_sdk.media import image_block, media_note
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ToolResult
 
@@ -118,8 +118,9 @@ def test_a_block_cannot_answer_another_call() -> None:
 def test_an_image_that_no_model_takes_is_a_text() -> None:
     svg = ImageBlock(source={"media_type": "image/svg+xml", "data": "PHN2Zy8+"})
 
-    note = image_note(
-        "image/svg+xml is not PNG, JPEG, GIF or WebP, which are all that models take"
+    note = media_note(
+        "image",
+        "image/svg+xml is not PNG, JPEG, GIF or WebP, which are all that models take",
     )
     assert content_of(ToolResult(output="drawn", content=[svg])) == [
         {"type": "text", "text": "drawn"},

@@ -8,10 +8,11 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_provider_anthropic.images import image_source
+from amplifier_module_provider_anthropic.media import media_source
 from amplifier_module_provider_anthropic.names import call_id, tool_name
 from amplifier_sdk.content import (
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -34,6 +35,9 @@ _OPENING: Final = "(Earlier messages are not shown.)"
 
 _GIVEN: Final = frozenset({"document", "search_result", "container_upload"})
 """Blocks of the API that a person's messages and tools' results may hold."""
+
+_TITLE: Final = 500
+"""Characters of a document's title that the API takes."""
 
 _ANSWERED: Final = ("server_tool_use", "_tool_result", "container_upload")
 """How the types of blocks end that the API's own tools leave in an answer."""
@@ -160,7 +164,9 @@ def _given(blocks: Iterable[ContentBlock]) -> Iterator[JSONObject]:
             case TextBlock() if block.text.strip():
                 yield _text(block.text)
             case ImageBlock():
-                yield {"type": "image", "source": image_source(block.source)}
+                yield {"type": "image", "source": media_source(block.source)}
+            case DocumentBlock():
+                yield _document(block)
             case ToolResultBlock():
                 yield _result(
                     block.tool_call_id,
@@ -231,6 +237,16 @@ def _whole(
         if key != "cache_control":
             block.setdefault(key, value)
     return block
+
+
+def _document(block: DocumentBlock) -> JSONObject:
+    name = block.source.get("name")
+    title: JSONObject = {"title": name[:_TITLE]} if isinstance(name, str) else {}
+    return _whole(
+        "document",
+        {**title, **block.extras},
+        source=media_source(block.source, "application/pdf"),
+    )
 
 
 def _text(text: str) -> JSONObject:

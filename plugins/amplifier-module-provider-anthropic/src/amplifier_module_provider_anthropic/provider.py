@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar
 from urllib.parse import quote
 
+from amplifier_kit.media.support import IMAGES, PDF, TEXT
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_module_provider_anthropic.answers import MessageReader
 from amplifier_module_provider_anthropic.catalog import (
@@ -44,6 +45,8 @@ class AnthropicProvider(VendorProvider):
     url_variable: ClassVar[str | None] = "ANTHROPIC_BASE_URL"
     public_url: ClassVar[str | None] = "https://api.anthropic.com"
     standard_model: ClassVar[str | None] = DEFAULT_MODEL
+    protocol_media: ClassVar[tuple[str, ...]] = (*IMAGES, PDF, TEXT)
+    has_text_documents: ClassVar[bool] = True
 
     def __init__(self, config: AnthropicConfig, coordinator: Coordinator) -> None:
         super().__init__(config, coordinator)
@@ -59,6 +62,7 @@ class AnthropicProvider(VendorProvider):
             display_name="Anthropic",
             credential_env_vars=("ANTHROPIC_API_KEY",),
             capabilities=capabilities(model),
+            media=self.media,
             defaults={
                 "model": id,
                 "context_window": LONG_CONTEXT_WINDOW

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, assert_never
 
 import attrs
 
+from amplifier_module_provider_chat_completions.media import SHOWN, media_part
 from amplifier_sdk.content import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
@@ -18,14 +21,13 @@ from amplifier_sdk.content import (
     ToolCallBlock,
     ToolResultBlock,
 )
-from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
 __all__ = ["write_messages"]
 
-_BELOW: Final = "[Its images are in the next message of the user.]"
-_RETURNED: Final = "[The images that the tool call {id} returned:]"
+_BELOW: Final = "[Its {what} are in the next message of the user.]"
+_RETURNED: Final = "[The {what} that the tool call {id} returned:]"
 
 
 def write_messages(
@@ -38,7 +40,7 @@ def write_messages(
         sends_reasoning: whether a model's thinking goes back with its answers.
 
     Raises:
-        InvalidRequestError: an image is neither data nor a link.
+        InvalidRequestError: media have no form in the protocol.
     """
     writer = _Writer(sends_reasoning)
     for message in messages:
@@ -80,7 +82,7 @@ class _Writer:
         return self._written
 
     def _place_returned(self) -> None:
-        """Show the images of tools' results, and what stands beside results, behind the last: they are texts alone."""
+        """Show the media of tools' results, and what stands beside results, behind the last: they are texts alone."""
         if self._returned:
             self._written.append({"role": "user", "content": self._returned})
             self._returned = []
@@ -139,20 +141,25 @@ class _Writer:
         ]
 
     def _returned_text(self, message: Message) -> str:
-        """Return a result as text that says where its images are, and keep those for the message that shows them."""
-        images = [block for block in message.blocks if isinstance(block, ImageBlock)]
-        if not images:
+        """Return a result as text that says where its media are, and keep those for the message that shows them."""
+        shown = [block for block in message.blocks if isinstance(block, SHOWN)]
+        if not shown:
             return self._plain(message)
-        text = self._plain(message, ImageBlock)
+        text = self._plain(message, *SHOWN)
+        what = "images"
+        if not all(isinstance(block, ImageBlock) for block in shown):
+            what = "media"
+        below = _BELOW.format(what=what)
         self._returned.append(
-            {"type": "text", "text": _RETURNED.format(id=message.tool_call_id)}
+            {
+                "type": "text",
+                "text": _RETURNED.format(what=what, id=message.tool_call_id),
+            }
         )
-        self._returned += [
-            {"type": "image_url", "image_url": _image(block.source)} for block in images
-        ]
+        self._returned += map(media_part, shown)
         if text:
-            return f"{text}\n{_BELOW}"
-        return _BELOW
+            return f"{text}\n{below}"
+        return below
 
     def _output(self, output: JSONValue) -> str:
         if isinstance(output, str):
@@ -163,7 +170,7 @@ class _Writer:
 
     def _content(self, message: Message) -> JSONValue:
         """Write a person's words: as one text, or in parts when there is more than text."""
-        if not any(isinstance(block, ImageBlock) for block in message.blocks):
+        if not any(isinstance(block, SHOWN) for block in message.blocks):
             return self._plain(message)
         return [
             part for block in message.blocks if (part := self._part(block)) is not None
@@ -173,8 +180,8 @@ class _Writer:
         match block:
             case TextBlock():
                 return {"type": "text", "text": block.text}
-            case ImageBlock():
-                return {"type": "image_url", "image_url": _image(block.source)}
+            case ImageBlock() | AudioBlock() | DocumentBlock():
+                return media_part(block)
             case _:
                 self.left_out.append(block.type)
                 return None
@@ -196,23 +203,3 @@ def _call(block: ToolCallBlock) -> JSONObject:
         "type": "function",
         "function": {"name": block.name, "arguments": arguments},
     }
-
-
-def _image(source: Mapping[str, JSONValue]) -> JSONObject:
-    """Write where an image is; bytes travel inside the address."""
-    detail: JSONObject
-    if source.get("detail") is not None:
-        detail = {"detail": source["detail"]}
-    else:
-        detail = {}
-    url, data = source.get("url"), source.get("data")
-    if isinstance(url, str):
-        return {"url": url, **detail}
-    if isinstance(data, str):
-        return {
-            "url": f"data:{source.get('media_type') or 'image/png'};base64,{data}",
-            **detail,
-        }
-    raise InvalidRequestError(
-        f"An image has 'data' and 'media_type', or a 'url'; got {', '.join(source) or 'nothing'}"
-    )

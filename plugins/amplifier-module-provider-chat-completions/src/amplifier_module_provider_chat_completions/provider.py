@@ -10,6 +10,7 @@ from amplifier_kit.vendors import Outgoing, VendorProvider
 from amplifier_kit.vendors.refusals import status_of
 from amplifier_module_provider_chat_completions.answers import ChatAnswer
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
+from amplifier_module_provider_chat_completions.media import MEDIA
 from amplifier_module_provider_chat_completions.models import read_models
 from amplifier_module_provider_chat_completions.requests import write_request
 from amplifier_sdk import provider
@@ -31,6 +32,8 @@ class ChatCompletionsProvider(VendorProvider):
     key_variable: ClassVar[str | None] = _KEY
     url_variable: ClassVar[str | None] = "OPENAI_BASE_URL"
     public_url: ClassVar[str | None] = "https://api.openai.com/v1"
+    protocol_media: ClassVar[tuple[str, ...]] = MEDIA
+    fetched_media: ClassVar[frozenset[str]] = frozenset({"image"})
 
     def __init__(self, config: ChatCompletionsConfig, coordinator: Coordinator) -> None:
         self.settings = config
@@ -44,6 +47,7 @@ class ChatCompletionsProvider(VendorProvider):
             display_name=f"Chat completions at {urlsplit(self.base_url).hostname}",
             credential_env_vars=info.credential_env_vars,
             capabilities=("streaming", "tools", "json_mode"),
+            media=self.media,
             defaults={
                 **info.defaults,
                 "context_window": config.context_window,

@@ -38,6 +38,8 @@ class LocalConfig:
         max_output_tokens: of requests that name none.
         tool_gate: who decides between text and a tool when the request leaves it open: `lexical` compares
             the request's words with the tools', `off` always writes text.
+        degrade: let a text stand for images and the like that a prompt shows, which the model does not take, instead of
+            refusing them.
         start_timeout: seconds in which the model must be loaded.
     """
 
@@ -52,6 +54,7 @@ class LocalConfig:
     temperature: float = attrs.field(default=0.0, validator=number(0, 2))
     max_output_tokens: int = attrs.field(default=512, validator=count)
     tool_gate: Literal["lexical", "off"] = "lexical"
+    degrade: bool = False
     start_timeout: float = attrs.field(default=30.0, validator=seconds)
 
     def __attrs_post_init__(self) -> None:

@@ -15,15 +15,13 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.chat import ChatRequest
-from amplifier_sdk.content import ImageBlock, ToolResultBlock
-from amplifier_sdk.images import image_note
+from amplifier_sdk.content import ToolResultBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
 __all__ = ["RequestParts", "SpeakerTurn"]
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
-_NO_IMAGES: Final = image_note("this model cannot see").text
 _SPEAKERS: Final[Mapping[str, str]] = {
     "user": "user",
     "developer": "user",
@@ -54,7 +52,6 @@ class RequestParts:
         question: the last user message; `None` when there is none.
         results: what tools returned since the question.
         later: what the model said since the question, when no tool returned anything.
-        has_images: whether a person showed images, which the model cannot see.
     """
 
     system: str = ""
@@ -62,7 +59,6 @@ class RequestParts:
     question: str | None = None
     results: tuple[str, ...] = ()
     later: tuple[SpeakerTurn, ...] = ()
-    has_images: bool = False
 
     @classmethod
     def of(cls, request: ChatRequest) -> RequestParts:
@@ -86,12 +82,6 @@ class RequestParts:
             question=None if asked is None else messages[asked].text,
             results=results,
             later=() if results else _turns(since),
-            has_images=any(
-                isinstance(block, ImageBlock)
-                for m in messages
-                if m.role == "user"
-                for block in m.blocks
-            ),
         )
 
     @property
@@ -130,8 +120,6 @@ def _result(message: Message) -> str:
         output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         for output in outputs
     ]
-    if any(isinstance(block, ImageBlock) for block in message.content):
-        texts.append(_NO_IMAGES)
     return "\n\n".join(map(_plain, [message.text, *texts] if message.text else texts))
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.media.support import TEXT, MediaLimits
 from amplifier_module_provider_local.circles import goes_round
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
@@ -77,6 +78,7 @@ class LocalProvider(BaseProvider):
             if self._config.model_path is None
             else f"{self._model} (a local GGUF file)",
             capabilities=("streaming", "tools", "json_mode"),
+            media=(TEXT,),
             defaults={
                 "model": self._model,
                 "context_window": self._config.window,
@@ -113,8 +115,15 @@ class LocalProvider(BaseProvider):
         self, request: ChatRequest
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         self._check(request)
+        limits = MediaLimits(
+            model=self._model,
+            taken=frozenset({TEXT}),
+            degrade=self._config.degrade,
+        )
+        shown = limits.fit(request.messages)
+        request = attrs.evolve(request, messages=shown.messages)
         conversation = RequestParts.of(request)
-        choice = choose(request, conversation, self._config.tool_gate)
+        choice = choose(request, conversation, self._config.tool_gate, shown.losses)
         ruler: Ruler | None = None
         async with aclosing(self._engine.ready()) as steps:
             async for step in steps:

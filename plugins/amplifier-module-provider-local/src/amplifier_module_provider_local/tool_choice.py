@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import attrs
@@ -17,9 +18,6 @@ _BY_RULE: Final = Degradation(
     requested="tool_choice: auto",
     actual="a rule over the words of the question",
     reason="the model is too small to tell whether a tool is needed",
-)
-_BLIND: Final = Degradation(
-    requested="images", actual="the text beside them", reason="this model cannot see"
 )
 _AT_ONCE: Final = Degradation(
     requested="reasoning_effort",
@@ -44,25 +42,26 @@ class WantedTools:
 
 
 def choose(
-    request: ChatRequest, conversation: RequestParts, gate: Literal["lexical", "off"]
+    request: ChatRequest,
+    conversation: RequestParts,
+    gate: Literal["lexical", "off"],
+    losses: Sequence[Degradation] = (),
 ) -> WantedTools:
     """Decide what a request is answered with, and say what of it is lost.
 
     A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
-    returned since the question is answered with text; otherwise the gate decides.
+    returned since the question is answered with text; otherwise the gate decides. `losses` are what else is lost.
 
     Raises:
         InvalidRequestError: it forces a tool that it does not offer, or says nothing to take arguments from.
     """
     choice = _choose(request, conversation, gate)
-    losses = []
-    if conversation.has_images:
-        losses.append(_BLIND)
+    lost = [*losses]
     if request.reasoning_effort not in (None, "none"):
-        losses.append(_AT_ONCE)
+        lost.append(_AT_ONCE)
     if choice.degradation is not None:
-        losses.append(choice.degradation)
-    return attrs.evolve(choice, degradation=Degradation.of_all(losses))
+        lost.append(choice.degradation)
+    return attrs.evolve(choice, degradation=Degradation.of_all(lost))
 
 
 def _choose(

@@ -16,7 +16,6 @@ from amplifier_sdk.content import (
     ToolCallBlock,
     ToolResultBlock,
 )
-from amplifier_sdk.images import image_note
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import Message, Role
 
@@ -31,18 +30,11 @@ _ROLES: Final[Mapping[Role, str]] = {
     "tool": "tool",
 }
 
-_BY_ADDRESS: Final = image_note("this server fetches none by its address").text
-
 
 @attrs.define(eq=False)
 class MessageWriter:
-    """Writes a conversation message by message; what cannot be written is counted, and said in its place.
+    """Writes a conversation message by message; its images are given by their data."""
 
-    Attributes:
-        images_left_out: images that are given by an address, which the server does not fetch.
-    """
-
-    images_left_out: int = 0
     _names: dict[str, str] = attrs.field(factory=dict, init=False)
 
     def write(self, messages: Iterable[Message]) -> list[JSONObject]:
@@ -83,14 +75,7 @@ class MessageWriter:
                 case ThinkingBlock():
                     thoughts.append(block.thinking)
                 case ImageBlock():
-                    data = block.source.get("data")
-                    if isinstance(data, str):
-                        images.append(data)
-                    else:
-                        self.images_left_out += 1
-                        # said in its place, or the model would speak of an image that
-                        # it never saw
-                        texts.append(_BY_ADDRESS)
+                    images.append(str(block.source.get("data")))
                 case ToolCallBlock():
                     # results name only the call; the API wants the name of the tool
                     self._names[block.id] = block.name

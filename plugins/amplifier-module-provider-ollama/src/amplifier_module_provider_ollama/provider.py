@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from typing import ClassVar, Literal
 
+from amplifier_kit.media.support import IMAGES, TEXT
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
-from amplifier_kit.vendors.images import has_images
 from amplifier_module_provider_ollama.address import PUBLIC_URL, server_url
 from amplifier_module_provider_ollama.answers import OllamaAnswer
 from amplifier_module_provider_ollama.config import OllamaConfig
@@ -39,6 +39,8 @@ class OllamaProvider(VendorProvider):
     url_variable: ClassVar[str | None] = "OLLAMA_HOST"
     public_url: ClassVar[str | None] = PUBLIC_URL
     standard_model: ClassVar[str | None] = "llama3.2:3b"
+    protocol_media: ClassVar[tuple[str, ...]] = (*IMAGES, TEXT)
+    fetched_media: ClassVar[frozenset[str]] = frozenset()
     framing: ClassVar[Literal["sse", "lines"]] = "lines"
 
     def __init__(self, config: OllamaConfig, coordinator: Coordinator) -> None:
@@ -64,6 +66,7 @@ class OllamaProvider(VendorProvider):
             id=self.name,
             display_name="Ollama",
             capabilities=("streaming", "tools", "json_mode"),
+            media=self.media,
             defaults={
                 "model": self._settings.default_model or self.standard_model,
                 "context_window": self._settings.window,
@@ -109,6 +112,16 @@ class OllamaProvider(VendorProvider):
             async for item in items:
                 yield item
 
+    async def media_of(self, model: str) -> Collection[str]:
+        """Return the media types that a model takes: the server is asked once whether it sees.
+
+        Raises:
+            LLMError: the server cannot be asked.
+        """
+        if (await self._abilities_of(model)).can_see:
+            return self.media
+        return (TEXT,)
+
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write a request; see `write_request`."""
         return write_request(
@@ -126,9 +139,9 @@ class OllamaProvider(VendorProvider):
     async def _answer(
         self, request: ChatRequest
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
-        """Stream an answer; what a model can do is asked for once, when a request has images or says how to think."""
+        """Stream an answer; what a model can do is asked for once, when a request says how to think."""
         try:
-            if request.reasoning_effort is not None or has_images(request.messages):
+            if request.reasoning_effort is not None:
                 await self._abilities_of(self.model_of(request))
             async with aclosing(super().deltas(request)) as items:
                 async for item in items:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amplifier_kit.vendors import Outgoing
-from amplifier_kit.vendors.images import fit_images
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.messages import MessageWriter
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
@@ -18,7 +17,6 @@ from amplifier_sdk.chat import (
 )
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.messages import Message
 
 __all__ = ["write_request"]
 
@@ -35,31 +33,18 @@ def write_request(
         request: what is asked.
         model: whom.
         config: the defaults for what the request leaves open.
-        abilities: what the model can do; only a `reasoning_effort` and images need it.
+        abilities: what the model can do; only a `reasoning_effort` needs it.
 
     Raises:
         InvalidRequestError: the request asks for a format or a tool that there is not.
     """
     # what the API cannot do is reported, so that no caller takes it for done
     losses: list[Degradation] = []
-    writer = MessageWriter()
-    if abilities.can_see:
-        messages = request.messages
-    else:
-        messages = _without_images(request.messages, losses)
     body: JSONObject = {
         "model": model,
-        "messages": writer.write(messages),
+        "messages": MessageWriter().write(request.messages),
         "stream": True,
     }
-    if writer.images_left_out:
-        losses.append(
-            Degradation(
-                requested="images by address",
-                actual="left out",
-                reason="Ollama takes the data of an image and fetches none",
-            )
-        )
     tools = _offered(request.tools or (), request.tool_choice, losses)
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
@@ -76,21 +61,6 @@ def write_request(
     body["truncate"] = config.truncate
     body["options"] = _options(request, config)
     return Outgoing(path="api/chat", body=body, degradation=Degradation.of_all(losses))
-
-
-def _without_images(
-    messages: Sequence[Message], losses: list[Degradation]
-) -> Sequence[Message]:
-    fitted = fit_images(messages, max_images=0, max_characters=0)
-    if fitted.left_out:
-        losses.append(
-            Degradation(
-                requested="images",
-                actual="texts that say so",
-                reason="the model cannot see images",
-            )
-        )
-    return fitted.messages
 
 
 def _options(request: ChatRequest, config: OllamaConfig) -> JSONObject:

@@ -10,8 +10,8 @@ import attrs
 
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import image_block
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["Image"]

@@ -10,8 +10,8 @@ import attrs
 
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.media import image_block
 
 __all__ = ["Notebook"]
 

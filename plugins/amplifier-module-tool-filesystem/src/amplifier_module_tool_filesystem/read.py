@@ -22,8 +22,8 @@ from amplifier_module_tool_filesystem.notebooks import Notebook
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.images import IMAGE_HEAD, image_type
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import MEDIA_HEAD, media_type
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["FilePage", "FilePageReader"]
@@ -114,11 +114,11 @@ class FilePageReader:
     def _read(self, path: str, file: BufferedReader, size: int) -> FilePage | Image:
         if self.raw:
             return self._read_page(path, file, size)
-        media_type = image_type(file.peek(IMAGE_HEAD))
-        if media_type is not None:
+        found = media_type(file.peek(MEDIA_HEAD))
+        if found is not None and found.startswith("image/"):
             most = self.config.max_image_bytes
-            Image.check_size(self.file_path, media_type, size, most)
-            return Image(path=path, media_type=media_type, data=file.read(most))
+            Image.check_size(self.file_path, found, size, most)
+            return Image(path=path, media_type=found, data=file.read(most))
         # JSON must be read whole, so a larger notebook is shown as the text that it is.
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)

@@ -11,13 +11,13 @@ import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_sdk.content import ContentBlock, TextBlock
-from amplifier_sdk.images import (
-    IMAGE_HEAD,
-    MAX_IMAGE_CHARACTERS,
-    image_block,
-    image_type,
-)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import (
+    MAX_IMAGE_CHARACTERS,
+    MEDIA_HEAD,
+    image_block,
+    media_type,
+)
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
@@ -189,14 +189,15 @@ def _is_told(structured: JSONValue, parts: Sequence[Part]) -> bool:
 def _image_kind(data: str) -> str | None:
     """Tell an image's true kind; `None` for what is none that models take."""
     try:
-        head = binascii.a2b_base64(data[: 2 * IMAGE_HEAD], strict_mode=False)
+        head = binascii.a2b_base64(data[: 2 * MEDIA_HEAD], strict_mode=False)
         # Checked as a whole only where it may be shown: vendors refuse a request with
         # damaged base64.
         if len(data) <= MAX_IMAGE_CHARACTERS:
             binascii.a2b_base64(data, strict_mode=True)
     except ValueError:
         return None
-    return image_type(head)
+    found = media_type(head)
+    return found if found is not None and found.startswith("image/") else None
 
 
 def _size(data: str) -> int:

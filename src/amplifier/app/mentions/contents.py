@@ -20,11 +20,11 @@ from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.files.resolved import ResolvedPath, printable
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.images import (
-    IMAGE_HEAD,
+from amplifier_sdk.media import (
     MAX_IMAGE_CHARACTERS,
+    MEDIA_HEAD,
     image_block,
-    image_type,
+    media_type,
 )
 
 __all__ = ["SHOWN", "PlaceContents", "Status", "read_place"]
@@ -115,9 +115,10 @@ def _read_spot(
     with spot.open_file() as file:
         # By content, since names lie; a file that is no image is read once all the
         # same.
-        head = file.read(IMAGE_HEAD)
-        if image_type(head) is not None and lines is None:
-            return _image(spot, head, file.read(_MOST_IMAGE_BYTES + 1))
+        head = file.read(MEDIA_HEAD)
+        found = media_type(head) or ""
+        if found.startswith("image/") and lines is None:
+            return _image(spot, found, head + file.read(_MOST_IMAGE_BYTES + 1))
         # Lines far down are looked for in a bounded part of the file.
         if lines is None:
             wanted = max_bytes
@@ -128,14 +129,13 @@ def _read_spot(
     return _text(spot, data, status.st_size, lines, max_bytes)
 
 
-def _image(spot: ResolvedPath, head: bytes, rest: bytes) -> PlaceContents:
-    data = head + rest
+def _image(spot: ResolvedPath, found: str, data: bytes) -> PlaceContents:
     if len(data) > _MOST_IMAGE_BYTES:
         note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
         return PlaceContents(
             status="too_large", path=spot.path, note=note, looked_at=len(data)
         )
-    block = image_block(image_type(head) or "", base64.b64encode(data).decode())
+    block = image_block(found, base64.b64encode(data).decode())
     return PlaceContents(
         status="image", path=spot.path, image=block, looked_at=len(data)
     )

@@ -9,7 +9,7 @@ last result is there, so that the loop's next request has it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier_sdk.content import ContentBlock, block_to_dict
@@ -18,24 +18,37 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import ToolResult
 
+if TYPE_CHECKING:
+    from amplifier.kernel.handwritten.prompts import PromptDelivery
+
 __all__ = ["LoopContext"]
 
 _BLOCKS: Final = get_args(ContentBlock)
 _RESULT_ROLES: Final = frozenset({"tool", "function"})
-_SHOWN_IN_RESULTS: Final = frozenset({"text", "image", "tool_result"})
+_SHOWN_IN_RESULTS: Final = frozenset(
+    {"text", "image", "audio", "document", "video", "tool_result"}
+)
 
 
 class LoopContext:
     """The mounted context under another name: all that it has is there."""
 
-    __slots__ = ("_context", "_decisions")
+    __slots__ = ("_context", "_decisions", "_delivery")
 
-    def __init__(self, context: ContextManager, decisions: DecisionProcessor) -> None:
+    def __init__(
+        self,
+        context: ContextManager,
+        decisions: DecisionProcessor,
+        delivery: PromptDelivery | None = None,
+    ) -> None:
         self._context = context
         self._decisions = decisions
+        self._delivery = delivery
 
     async def add_message(self, message: MessageDict, /) -> None:
         """Append a message, and behind it the injections that waited for it."""
+        if self._delivery is not None:
+            message = self._delivery.stored(message)
         await self._context.add_message(_plain(message))
         await self._decisions.store_waiting()
 

@@ -24,6 +24,7 @@ from amplifier.kernel.turn.registry import HookRegistry
 from amplifier.kernel.turn.tool_calls import ToolRunner, tool_info
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.events import (
+    PROMPT_SUBMIT,
     PROVIDER_ERROR,
     PROVIDER_REQUEST,
     PROVIDER_RESPONSE,
@@ -35,6 +36,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 
 if TYPE_CHECKING:
+    from amplifier.kernel.handwritten.prompts import PromptDelivery
     from amplifier_sdk.contracts import Tool
 
 __all__ = ["LoopHooks"]
@@ -47,7 +49,7 @@ _PROVIDER_EVENTS: Final = frozenset(
 class LoopHooks(HookRegistry):
     """A session's registry for a loop written by hand; it shares all that the registry has."""
 
-    __slots__ = ("_announcements", "_registry", "_runner", "_tools")
+    __slots__ = ("_announcements", "_delivery", "_registry", "_runner", "_tools")
 
     def __init__(
         self,
@@ -55,7 +57,9 @@ class LoopHooks(HookRegistry):
         runner: ToolRunner,
         announcements: Announcements,
         tools: Mapping[str, Tool],
+        delivery: PromptDelivery | None = None,
     ) -> None:
+        self._delivery = delivery
         self._registry = registry
         self._runner = runner
         self._announcements = announcements
@@ -80,7 +84,17 @@ class LoopHooks(HookRegistry):
             return self._end(event, data)
         elif data and event in _PROVIDER_EVENTS:
             return self._emit_of_provider(event, data)
+        elif data and event == PROMPT_SUBMIT and self._delivery is not None:
+            return self._submit(data, self._delivery)
         return self._registry.emit(event, data)
+
+    async def _submit(
+        self, data: Mapping[str, object], delivery: PromptDelivery
+    ) -> Emission:
+        """Show handlers the prompt's media besides its text, and note what they leave of them."""
+        emission = await self._registry.emit(PROMPT_SUBMIT, delivery.announced(data))
+        delivery.note(emission)
+        return emission
 
     async def _emit_of_provider(
         self, event: str, data: Mapping[str, object]

@@ -24,6 +24,8 @@ from amplifier_sdk.messages import Message
 
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
+    from amplifier.kernel.handwritten.prompts import PromptDelivery
+    from amplifier.kernel.turn.prompts import GivenPrompt
     from amplifier.kernel.turn.provider_calls import ProviderCaller
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
@@ -110,11 +112,12 @@ class HandwrittenTurn(RunningTurn):
         budget: the turn's.
         metadata: what the application gave the turn besides its prompt.
         stream: where the events of the turn go, if somebody reads them.
+        given: the prompt, where it is more than a text.
         hooks: the session's.
         tools: what is mounted, live.
     """
 
-    __slots__ = ()
+    __slots__ = ("delivery",)
 
     def __init__(
         self,
@@ -122,19 +125,23 @@ class HandwrittenTurn(RunningTurn):
         budget: TurnBudget,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None,
+        given: GivenPrompt | None = None,
         *,
         hooks: HookRegistry,
         tools: Mapping[str, Tool],
     ) -> None:
-        super().__init__(services, budget, metadata, stream)
+        super().__init__(services, budget, metadata, stream, given)
         parts = services, budget, self.log, self.decisions, stream
         runner = AnnouncedToolRunner(*parts)
+        self.delivery: PromptDelivery | None = (
+            None if given is None else _delivery(given)
+        )
         self.tool_calls: ToolRunner = runner
         self.provider_calls: ProviderCaller = ReceivedProviderCaller(
             *parts, runner.announcements
         )
         self.loop_hooks: HookRegistry | None = LoopHooks(
-            hooks, runner, runner.announcements, tools
+            hooks, runner, runner.announcements, tools, self.delivery
         )
 
     def complete(
@@ -170,4 +177,10 @@ class HandwrittenTurn(RunningTurn):
 
     def context_for_loop(self, context: ContextManager) -> ContextManager:
         """Return the context as such a loop receives it."""
-        return LoopContext(context, self.services.decisions)
+        return LoopContext(context, self.services.decisions, self.delivery)
+
+
+def _delivery(given: GivenPrompt) -> PromptDelivery:
+    from amplifier.kernel.handwritten.prompts import PromptDelivery  # few have media
+
+    return PromptDelivery(given)

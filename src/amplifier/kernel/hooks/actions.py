@@ -106,6 +106,15 @@ def _result(value: object) -> ToolResult:
     return from_json(cast("JSONValue", fields), ToolResult)
 
 
+def _media(value: object) -> object:
+    """Read the descriptions of what is shown with a prompt; which of them there are is not for handlers to say."""
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(item, Mapping) for item in value
+    ):
+        raise ValueError("expected the descriptions of the prompt's media, in order")
+    return value
+
+
 # `modify` is for the handlers behind: redaction takes secrets out before logs hear.
 _OBSERVED: Final = EventActions(actions=frozenset({"continue", "modify"}))
 _INJECTING: Final = EventActions(
@@ -132,7 +141,7 @@ EVENT_ACTIONS: Final[Mapping[str, EventActions]] = {
         _INJECTING,
     ),
     str(PROMPT_SUBMIT): EventActions(
-        actions=_ALL, changes={"prompt": _text, "metadata": _object}
+        actions=_ALL, changes={"prompt": _text, "media": _media, "metadata": _object}
     ),
     str(PROVIDER_RESOLVE): EventActions(
         actions=_ALL, changes={"provider": _text, "model": _text_or_none}

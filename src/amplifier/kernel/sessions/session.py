@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.modules.shapes import LoadedModule
     from amplifier.kernel.sessions.status import SessionStatus
     from amplifier_sdk.delegation import ChildResult, ResumeOptions, SpawnOptions
+    from amplifier_sdk.media import Prompt
     from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
@@ -300,7 +301,7 @@ class AmplifierSession:
     @overload
     async def execute(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
@@ -309,7 +310,7 @@ class AmplifierSession:
     @overload
     async def execute(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
@@ -320,7 +321,7 @@ class AmplifierSession:
     @overload
     async def execute(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
@@ -330,7 +331,7 @@ class AmplifierSession:
     ) -> object: ...
     async def execute(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
@@ -341,7 +342,7 @@ class AmplifierSession:
         """Run one turn in the caller's task and return its answer.
 
         Args:
-            prompt: what the person asks.
+            prompt: what the person asks: a text, or texts and media, as in `["Describe", Image.file(path)]`.
             limits: limits of this turn in place of the session's, for example `{"tokens": 20_000}`.
             metadata: what handlers of `prompt:submit` see besides the prompt; `provider`, `model` and `role` in it
                 say whom the loop asks in this turn.
@@ -353,6 +354,7 @@ class AmplifierSession:
 
         Raises:
             OutputError: no answer was of the output type.
+            MediaError: media of the prompt are not of their kind, or too large.
             SessionBusyError: a turn is running.
             SessionClosedError: the session was cleaned up.
             TurnCancelled: `cancel` stopped the turn; the history is closed and has the partial text.
@@ -375,7 +377,7 @@ class AmplifierSession:
 
     async def _execute_typed(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None,
         metadata: Mapping[str, JSONValue] | None,
         sink: EventFunction | None,
@@ -398,7 +400,7 @@ class AmplifierSession:
     @asynccontextmanager
     async def stream(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
@@ -445,7 +447,7 @@ class AmplifierSession:
 
     async def _run(
         self,
-        prompt: str,
+        prompt: Prompt,
         limits: LimitChanges | None,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None = None,

@@ -47,7 +47,9 @@ from amplifier_sdk.streaming import TextDelta
 
 if TYPE_CHECKING:
     from amplifier.kernel.hooks.middleware import MiddlewareChain
+    from amplifier.kernel.turn.prompts import GivenPrompt
     from amplifier.kernel.turn.stream import EventSink
+    from amplifier_sdk.media import Prompt
 
 __all__ = ["TurnQueue"]
 
@@ -88,7 +90,7 @@ class TurnQueue:
 
     async def run(
         self,
-        prompt: str,
+        prompt: Prompt,
         changes: LimitChanges | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
         stream: EventSink | None = None,
@@ -96,12 +98,13 @@ class TurnQueue:
         """Run one turn in the caller's task and return its answer.
 
         Args:
-            prompt: what the person asks.
+            prompt: what the person asks, perhaps with media.
             changes: limits of this turn, in place of the session's.
             metadata: what the application gives the turn besides.
             stream: where the events of the turn go, if somebody reads them.
 
         Raises:
+            MediaError: media of the prompt are not of their kind, or too large.
             TurnCancelled: `cancel` stopped it; the history is closed.
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
@@ -109,7 +112,15 @@ class TurnQueue:
         coordinator, cancellation = self.coordinator, self.coordinator.cancellation
         # opening may raise, and then no turn ran whose result could be read
         self.last = None
-        self.last = turn = self._open(changes, metadata, stream)
+        if isinstance(prompt, str):
+            text, given = prompt, None
+        else:
+            # most prompts are a text, and what reads others need not be imported
+            from amplifier.kernel.turn.prompts import GivenPrompt
+
+            given = GivenPrompt.of(prompt)
+            text = given.text
+        self.last = turn = self._open(changes, metadata, stream, given)
         span = Span(coordinator.session_id, current_span.get())
         token = current_span.set(span)
         try:
@@ -127,7 +138,7 @@ class TurnQueue:
             name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
             foreign = ForeignCall(name, scope, grace=grace)
             try:
-                await foreign.run(self._work(turn, prompt))
+                await foreign.run(self._work(turn, text))
             finally:
                 cancellation.attach(None)
             if foreign.cancelled_caught:
@@ -206,19 +217,26 @@ class TurnQueue:
         changes: LimitChanges | None,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None,
+        given: GivenPrompt | None,
     ) -> RunningTurn:
         """Make the turn, of the parts that its loop needs; from here on it is the hooks' host."""
         coordinator = self.coordinator
         budget = self.ledger.open_turn(changes)
         if type(coordinator.orchestrator).execute is Loop.execute:
-            turn = RunningTurn(coordinator.services, budget, metadata, stream)
+            turn = RunningTurn(coordinator.services, budget, metadata, stream, given)
         else:
             # the SDK's loops need no part of it
             from amplifier.kernel.handwritten.turn import HandwrittenTurn
 
             hooks, tools = coordinator.hooks, coordinator.tools
             turn = HandwrittenTurn(
-                coordinator.services, budget, metadata, stream, hooks=hooks, tools=tools
+                coordinator.services,
+                budget,
+                metadata,
+                stream,
+                given,
+                hooks=hooks,
+                tools=tools,
             )
         coordinator.hooks.host = turn
         return turn

@@ -21,12 +21,13 @@ from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
     from amplifier.kernel.cancellation import CancellationToken
+    from amplifier.kernel.turn.prompts import GivenPrompt
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
     from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.chat import ChatResponse, ToolCall
     from amplifier_sdk.contracts import Provider, RequestBuilder, Tool
-    from amplifier_sdk.jsontypes import JSONValue
+    from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.limits import Limits
     from amplifier_sdk.results import Emission, HookResult, ToolResult
 
@@ -46,12 +47,14 @@ class RunningTurn:
         budget: the turn's.
         metadata: what the application gave the turn besides its prompt.
         stream: where the events of the turn go, if somebody reads them.
+        given: the prompt, where it is more than a text.
     """
 
     __slots__ = (
         "answer",
         "budget",
         "decisions",
+        "given",
         "log",
         "loop_hooks",
         "metadata",
@@ -68,6 +71,7 @@ class RunningTurn:
         budget: TurnBudget | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
         stream: EventSink | None = None,
+        given: GivenPrompt | None = None,
     ) -> None:
         self.services: SessionServices = services
         self.budget: TurnBudget = (
@@ -77,6 +81,7 @@ class RunningTurn:
         self.stream: EventSink | None = stream
         self.answer: str | None = None
         self.loop_hooks: HookRegistry | None = None
+        self.given: GivenPrompt | None = given
         self.log: TurnLog = TurnLog()
         self.decisions: TurnDecisions = TurnDecisions(services.decisions)
         parts = services, self.budget, self.log, self.decisions, stream
@@ -123,6 +128,21 @@ class RunningTurn:
         if reached is None:
             return None
         return reached[0]
+
+    @property
+    def prompt_media(self) -> Sequence[JSONObject]:
+        """What is shown with the turn's prompt, described without its data."""
+        if self.given is None:
+            return ()
+        return self.given.media
+
+    def prompt_content(
+        self, prompt: str, media: Sequence[Mapping[str, JSONValue]]
+    ) -> JSONValue:
+        """Return the content of the message that stores the prompt; see `GivenPrompt.content`."""
+        if self.given is None:
+            return prompt
+        return self.given.content(prompt, media)
 
     def note_degradation(self, degradation: Degradation) -> None:
         """List in the turn's result in what an answer is not what was asked for."""

@@ -17,6 +17,7 @@ from amplifier_kit.vendors.responses._fields import text
 from amplifier_kit.vendors.responses.names import wire_id, wire_name
 from amplifier_sdk.content import (
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ReasoningBlock,
     TextBlock,
@@ -115,6 +116,8 @@ def _spoken(role: str, blocks: Iterable[ContentBlock]) -> _Items:
                 parts.append({"type": "input_text", "text": block.text})
             case ImageBlock():
                 parts.append(_image(block))
+            case DocumentBlock():
+                parts.append(_file(block))
             case ToolResultBlock():
                 yield _result(block.tool_call_id, _output(block.output))
             case _:  # nothing that a person says to this vendor
@@ -227,8 +230,8 @@ def _result(call_id: str, output: JSONValue) -> JSONObject:
 
 
 def _joined(blocks: Sequence[ContentBlock]) -> JSONValue:
-    """Write a result: one text, or a list where there are images."""
-    if not any(isinstance(block, ImageBlock) for block in blocks):
+    """Write a result: one text, or a list where there are images or documents."""
+    if not any(isinstance(block, (ImageBlock, DocumentBlock)) for block in blocks):
         return "".join(block.text for block in blocks if isinstance(block, TextBlock))
     parts: list[JSONValue] = []
     for block in blocks:
@@ -237,6 +240,8 @@ def _joined(blocks: Sequence[ContentBlock]) -> JSONValue:
                 parts.append({"type": "input_text", "text": block.text})
             case ImageBlock():
                 parts.append(_image(block))
+            case DocumentBlock():
+                parts.append(_file(block))
             case _:
                 pass
     return parts
@@ -270,5 +275,25 @@ def _image(block: ImageBlock) -> JSONObject:
         case _:
             raise InvalidRequestError(
                 "An image's source is of type 'base64' with its 'media_type' and 'data', 'url' with its 'url', or "
+                f"'file' with its 'file_id'; got the type {source.get('type')!r} with {', '.join(sorted(source))}"
+            )
+
+
+def _file(block: DocumentBlock) -> JSONObject:
+    """Write a document; the API names each one whose data it is sent."""
+    match block.source:
+        case {"type": "base64", "media_type": str(media_type), "data": str(data)}:
+            return {
+                "type": "input_file",
+                "filename": text(block.source, "name") or "document.pdf",
+                "file_data": f"data:{media_type};base64,{data}",
+            }
+        case {"type": "url", "url": str(url)}:
+            return {"type": "input_file", "file_url": url}
+        case {"type": "file", "file_id": str(file_id)}:
+            return {"type": "input_file", "file_id": file_id}
+        case source:
+            raise InvalidRequestError(
+                "A document's source is of type 'base64' with its 'media_type' and 'data', 'url' with its 'url', or "
                 f"'file' with its 'file_id'; got the type {source.get('type')!r} with {', '.join(sorted(source))}"
             )

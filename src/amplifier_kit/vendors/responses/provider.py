@@ -8,6 +8,7 @@ from typing import ClassVar, Final, get_args
 
 import attrs
 
+from amplifier_kit.media.support import IMAGES, PDF, TEXT
 from amplifier_kit.vendors.answers import AnswerReader
 from amplifier_kit.vendors.provider import VendorProvider
 from amplifier_kit.vendors.request import Outgoing
@@ -64,6 +65,7 @@ class ResponsesProvider(VendorProvider):
     """
 
     title: ClassVar[str]
+    protocol_media: ClassVar[tuple[str, ...]] = (*IMAGES, PDF, TEXT)
 
     def __init__(self, config: ResponsesConfig, coordinator: Coordinator) -> None:
         super().__init__(config, coordinator)

@@ -8,14 +8,14 @@ from typing import Final
 import pytest
 
 from amplifier_sdk.content import ImageBlock, TextBlock
-from amplifier_sdk.images import (
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import (
     MAX_IMAGE_CHARACTERS,
     image_block,
-    image_note,
-    image_type,
-    sound_image,
+    media_note,
+    media_type,
+    sound_media,
 )
-from amplifier_sdk.jsontypes import JSONObject
 
 HEADS: Final = {
     "image/png": b"\x89PNG\r\n\x1a\n" + bytes(20),
@@ -29,12 +29,12 @@ def written(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-@pytest.mark.parametrize("media_type", HEADS)
-def test_a_kind_is_told_by_the_bytes_and_not_by_its_name(media_type: str) -> None:
-    data = written(HEADS[media_type])
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_kind_is_told_by_the_bytes_and_not_by_its_name(kind: str) -> None:
+    data = written(HEADS[kind])
 
-    assert image_type(HEADS[media_type]) == media_type
-    assert sound_image(image_block("image/heic", data)) == image_block(media_type, data)
+    assert media_type(HEADS[kind]) == kind
+    assert sound_media(image_block("image/heic", data)) == image_block(kind, data)
 
 
 def test_data_may_stand_in_an_address_and_in_lines() -> None:
@@ -45,14 +45,14 @@ def test_data_may_stand_in_an_address_and_in_lines() -> None:
         source={"data": f"{data[:9]}\n{data[9:]}\n", "detail": "low"}, visibility="user"
     )
 
-    assert sound_image(address) == image_block("image/png", data)
+    assert sound_media(address) == image_block("image/png", data)
     source = {
         "type": "base64",
         "media_type": "image/png",
         "data": data,
         "detail": "low",
     }
-    assert sound_image(lines) == ImageBlock(source=source, visibility="user")
+    assert sound_media(lines) == ImageBlock(source=source, visibility="user")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_data_may_stand_in_an_address_and_in_lines() -> None:
 def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(
     source: JSONObject, kept: JSONObject
 ) -> None:
-    assert sound_image(ImageBlock(source=source)) == ImageBlock(source=kept)
+    assert sound_media(ImageBlock(source=source)) == ImageBlock(source=kept)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(
 def test_what_no_model_takes_is_a_text_that_says_why(
     source: JSONObject, reason: str
 ) -> None:
-    assert sound_image(ImageBlock(source=source)) == TextBlock(
+    assert sound_media(ImageBlock(source=source)) == TextBlock(
         text=f"[an image is not shown: {reason}]"
     )
 
@@ -109,8 +109,8 @@ def test_image_over_largest_size_is_text_with_both_figures() -> None:
     head = written(HEADS["image/png"])[:24]
     fits = head + "A" * (MAX_IMAGE_CHARACTERS - len(head))
 
-    assert isinstance(sound_image(image_block("image/png", fits)), ImageBlock)
-    note = image_note(
-        "it has 5,242,884 characters as base64, and models take 5,242,880"
+    assert isinstance(sound_media(image_block("image/png", fits)), ImageBlock)
+    note = media_note(
+        "image", "it has 5,242,884 characters as base64, and models take 5,242,880"
     )
-    assert sound_image(image_block("image/png", fits + "AAAA")) == note
+    assert sound_media(image_block("image/png", fits + "AAAA")) == note

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock
-from amplifier_sdk.images import image_note
+from amplifier_sdk.media import media_note
 from amplifier_sdk.messages import Message
 
 __all__ = ["FittedImages", "fit_images", "has_images"]
@@ -58,8 +58,9 @@ def fit_images(
                 removed.add(oldest.place)
     if not removed:
         return FittedImages(messages=messages)
-    note = image_note(
-        "this model cannot see" if max_images == 0 else "newer ones took its place"
+    note = media_note(
+        "image",
+        "this model cannot see" if max_images == 0 else "newer ones took its place",
     )
     changed = {index for index, _ in removed}
     fitted = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.vendors.images import fit_images, has_images
+from amplifier_kit.media.counts import fit_images, has_images
 from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock
-from amplifier_sdk.images import image_block, image_note
+from amplifier_sdk.media import image_block, media_note
 from amplifier_sdk.messages import Message
 
 
@@ -55,7 +55,7 @@ def test_the_oldest_images_give_way_and_texts_say_so() -> None:
 
     assert fitted.left_out == 2  # one too many, and room for the next one
     assert sizes(fitted.messages) == [3, 4, 5]
-    note = image_note("newer ones took its place")
+    note = media_note("image", "newer ones took its place")
     assert fitted.messages[0] == shown(note, TextBlock(text="1"))
     assert fitted.messages[2] is messages[2]
 
@@ -78,7 +78,9 @@ def test_a_model_that_cannot_see_gets_texts() -> None:
 
     fitted = fit_images([shown(picture(), by_address)], max_images=0, max_characters=0)
 
-    assert fitted.messages == [shown(*[image_note("this model cannot see")] * 2)]
+    assert fitted.messages == [
+        shown(*[media_note("image", "this model cannot see")] * 2)
+    ]
 
 
 @given(

@@ -1,0 +1,80 @@
+"""Media in the words of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from amplifier_kit.media.support import IMAGES, PDF, TEXT
+from amplifier_sdk.content import AudioBlock, DocumentBlock, ImageBlock
+from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["MEDIA", "SHOWN", "Shown", "media_part"]
+
+_FORMATS: Final[Mapping[str, str]] = {"audio/mpeg": "mp3", "audio/wav": "wav"}
+
+MEDIA: Final = (*IMAGES, *_FORMATS, PDF, TEXT)
+"""The media types that the protocol has a form for; a server may take fewer."""
+
+Shown = ImageBlock | AudioBlock | DocumentBlock
+SHOWN: Final = (ImageBlock, AudioBlock, DocumentBlock)
+"""The blocks that `media_part` writes."""
+
+
+def media_part(block: Shown) -> JSONObject:
+    """Write a block as a part of a message; bytes travel inside it.
+
+    Raises:
+        InvalidRequestError: it has no form in the protocol.
+    """
+    match block:
+        case ImageBlock():
+            return {"type": "image_url", "image_url": _image(block.source)}
+        case AudioBlock():
+            return {"type": "input_audio", "input_audio": _audio(block.source)}
+        case DocumentBlock():
+            return {"type": "file", "file": _file(block.source)}
+
+
+def _image(source: Mapping[str, JSONValue]) -> JSONObject:
+    detail: JSONObject
+    if source.get("detail") is not None:
+        detail = {"detail": source["detail"]}
+    else:
+        detail = {}
+    url, data = source.get("url"), source.get("data")
+    if isinstance(url, str):
+        return {"url": url, **detail}
+    if isinstance(data, str):
+        return {
+            "url": f"data:{source.get('media_type') or 'image/png'};base64,{data}",
+            **detail,
+        }
+    raise _no_form("An image has 'data' and 'media_type', or a 'url'", source)
+
+
+def _audio(source: Mapping[str, JSONValue]) -> JSONObject:
+    found = _FORMATS.get(str(source.get("media_type")))
+    if found is None or not isinstance(source.get("data"), str):
+        raise _no_form(
+            f"A recording has 'data' and a 'media_type' of {', '.join(_FORMATS)}",
+            source,
+        )
+    return {"data": source["data"], "format": found}
+
+
+def _file(source: Mapping[str, JSONValue]) -> JSONObject:
+    file_id, data = source.get("file_id"), source.get("data")
+    if isinstance(file_id, str):
+        return {"file_id": file_id}
+    if isinstance(data, str):
+        return {
+            "filename": source.get("name") or "document.pdf",
+            "file_data": f"data:{source.get('media_type') or PDF};base64,{data}",
+        }
+    raise _no_form("A document has 'data' and 'media_type', or a 'file_id'", source)
+
+
+def _no_form(expected: str, source: Mapping[str, JSONValue]) -> InvalidRequestError:
+    return InvalidRequestError(f"{expected}; got {', '.join(source) or 'nothing'}")
