@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
+from amplifier.app.directories import Places
 from amplifier.cli import main
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._stdin import GivenPrompt
@@ -818,3 +822,68 @@ def test_a_stream_may_be_closed_from_the_start(
     assert ("a chat needs a terminal" in ended.stderr) is (
         is_chat and "2>&-" not in closed
     )
+
+
+HEAD: Final = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480)
+PNG: Final = HEAD + bytes(range(256)) * 40
+
+
+def test_files_reach_model_and_survive_a_resume(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "notes.md").write_text("token AKIAIOSFODNN7EXAMPLE\n")
+    plan = write_plan(
+        tmp_path, ["A dot.", "Still."], "hooks-redaction", "hooks-logging"
+    )
+
+    first = _invoke(
+        *("Look", "--plan", str(plan), "--output", "json"),
+        *("--file", str(tmp_path / "a.png"), "--file", str(tmp_path / "notes.md")),
+    )
+    session_id = str(json.loads(first.stdout)["session_id"])
+    second = _invoke("Again", "--resume", session_id, "--output", "json")
+
+    assert (first.exit_code, second.exit_code) == (0, 0), second.output
+    folder = Places.find().state / "sessions" / session_id
+    assert b"AKIAIOSFODNN7EXAMPLE" not in b"".join(
+        path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    )
+    messages = [
+        json.loads(line).get("data", {}).get("message", {})
+        for line in (folder / "transcript.jsonl").read_text("utf-8").splitlines()
+    ]
+    (shown,) = (
+        m["content"]
+        for m in messages
+        if isinstance(m.get("content"), list) and m["role"] == "user"
+    )
+    assert base64.b64decode(shown[1]["source"]["data"]) == PNG
+    assert shown[2]["source"]["data"].startswith("token [REDACTED")
+    log = (folder / "events.jsonl").read_text("utf-8")
+    assert hashlib.sha256(PNG).hexdigest() in log
+    assert base64.b64encode(PNG).decode()[:200] not in log
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "hi", "--file", "no.png"), "'no.png' does not exist"),
+        (("run", "hi", "--file", "bad.png"), "--file: 'bad.png' is neither a PDF nor"),
+        (("run", "hi", "--file", "huge.png"), "claims to have 2147483648 x 2147483648"),
+    ],
+    ids=["missing", "no media", "huge"],
+)
+def test_a_file_that_cannot_be_shown_is_refused(
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.png").write_bytes(b"\0\1")
+    head = struct.pack(">I4sII", 13, b"IHDR", 2**31, 2**31)
+    (tmp_path / "huge.png").write_bytes(PNG[:8] + head)
+
+    result = CliRunner().invoke(main, arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr

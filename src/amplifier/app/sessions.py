@@ -45,6 +45,7 @@ from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
+    from amplifier_sdk.media import MediaBlock, Prompt
 
 __all__ = ["OpenSession", "new_record", "open_session"]
 
@@ -85,6 +86,7 @@ class OpenSession:
         *,
         typed: str | None = None,
         written: WrittenText | None = None,
+        media: Sequence[MediaBlock] = (),
         metadata: Mapping[str, JSONValue] | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
@@ -93,12 +95,14 @@ class OpenSession:
             prompt: what the person asks.
             typed: the part of it that the person typed, whose mentions are followed; default all of it.
             written: the part of it that they wrote in a file, whose mentions stay where that file's may lead.
+            media: what the model sees behind the prompt.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
 
         Yields:
             The turn's events, as `AmplifierSession.stream` does; leaving the block early cancels the turn.
 
         Raises:
+            MediaError: media are not of their kind, or are too large.
             OSError: the turn could not be stored.
             Exception: whatever ended the turn.
         """
@@ -108,8 +112,9 @@ class OpenSession:
             await self.kept.note_prompt(prompt)
         self.mentions.expect(prompt, prompt if typed is None else typed, written)
         has_begun = False
+        asked: Prompt = [prompt, *media] if media else prompt
         try:
-            async with self.session.stream(prompt, metadata=metadata) as events:
+            async with self.session.stream(asked, metadata=metadata) as events:
                 has_begun = True
                 yield events
         finally:

@@ -124,6 +124,7 @@ class SessionChoices(NamedTuple):
     output: str = "text"
     schema: Path | None = None
     agent: str | None = None
+    file: tuple[Path, ...] = ()
     ask_later: bool = False
     mentions: bool = False
 
@@ -145,6 +146,7 @@ class SessionChoices(NamedTuple):
             or self.schema is not None
             or self.agent is not None
             or self.ask_later
+            or bool(self.file)
         )
 
     @property
@@ -382,6 +384,13 @@ _TURN = (
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="The JSON Schema of the answer: it is JSON that fits, or the command fails.",
+    ),
+    _chosen(
+        "--file",
+        metavar="PATH",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="An image, a PDF, a text, sound or video that the model sees with the prompt; may be given several times.",
     ),
     _chosen(
         "--agent",

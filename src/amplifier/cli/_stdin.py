@@ -12,7 +12,11 @@ import click
 from amplifier.cli._terminal import notice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from io import BufferedReader
+    from pathlib import Path
+
+    from amplifier_sdk.media import MediaBlock
 
 __all__ = ["GivenPrompt", "read_prompt"]
 
@@ -23,13 +27,16 @@ _MAX_BYTES: Final = 8_000_000
 
 
 class GivenPrompt(NamedTuple):
-    """A prompt, and the part of it whose mentions are followed."""
+    """A prompt, the part of it whose mentions are followed, and what is shown with it."""
 
     text: str
     typed: str
+    media: tuple[MediaBlock, ...] = ()
 
 
-def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
+def read_prompt(
+    argument: str | None, *, mentions: bool = False, files: Sequence[Path] = ()
+) -> GivenPrompt:
     """Return the argument with what is piped in below it; without an argument what is piped in alone.
 
     With an argument only a pipe or a file is read: a service's standard input may stay open for ever.
@@ -37,9 +44,10 @@ def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
     Args:
         argument: what the person typed.
         mentions: whether what is piped in counts as typed.
+        files: images, documents and other media that the model sees behind the prompt.
 
     Raises:
-        click.UsageError: there is no prompt.
+        click.UsageError: there is no prompt, or a file cannot be read, is too large, or is none that models take.
         click.ClickException: more is piped in than a model could read.
     """
     if argument is None or _is_pipe_or_file():
@@ -52,13 +60,27 @@ def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
             "there is no prompt; give one as argument or on standard input"
         )
     text = _sound("\n\n".join(parts))
+    media = _read_media(files)
     if mentions:
-        return GivenPrompt(text, text)
+        return GivenPrompt(text, text, media)
     if _mentions_files(piped):
         notice(
             "Mentions in what is piped in are not followed; --mentions follows them."
         )
-    return GivenPrompt(text, _sound(argument or ""))
+    return GivenPrompt(text, _sound(argument or ""), media)
+
+
+def _read_media(files: Sequence[Path]) -> tuple[MediaBlock, ...]:
+    if not files:
+        return ()
+    # few prompts show any
+    from amplifier_kit.media.files import media_file
+    from amplifier_sdk.errors import MediaError
+
+    try:
+        return tuple(map(media_file, files))
+    except MediaError as error:
+        raise click.UsageError(f"--file: {error}") from error
 
 
 def _sound(text: str) -> str:

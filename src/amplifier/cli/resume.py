@@ -53,7 +53,7 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
     choices = session_choices(ctx)
     if choices.needs_a_prompt:
         raise click.UsageError(
-            "--output, --schema, --agent and --ask-later are about one answer; give a PROMPT"
+            "--output, --schema, --file, --agent and --ask-later are about one answer; give a PROMPT"
         )
     # help and wrong usage need no runtime
     from amplifier.cli._chat.chat_session import converse

@@ -60,7 +60,7 @@ def run_turn(
     from amplifier.cli._stdin import read_prompt
 
     choices = session_choices(ctx)
-    given = read_prompt(prompt, mentions=choices.mentions)
+    given = read_prompt(prompt, mentions=choices.mentions, files=choices.file)
     if choices.ask_later:
         _refuse_beside_ask_later(choices)
     if choices.agent is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
+from amplifier_kit.compaction.media import IMAGE, is_media, media_tokens, media_words
 from amplifier_kit.compaction.options import MeterName
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FRAME",
-    "IMAGE",
     "BpeMeter",
     "Count",
     "TokenMeter",
@@ -35,9 +35,6 @@ __all__ = [
 FRAME: Final = 4
 """Tokens that a message's role and frame take."""
 
-IMAGE: Final = 1_600
-"""Tokens that an image takes at most with the vendors that publish a figure."""
-
 ENCODING: Final = "o200k_base"
 """The vocabulary of OpenAI's models since GPT-4o."""
 
@@ -47,7 +44,6 @@ BYTES_PER_CHARACTER: Final = 4
 Count: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""
 
-_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
 _NOT_SENT: Final = frozenset({"type", "visibility"})
 _PIECES: Final = (
     r" ?[A-Z]?[a-z]{1,8}"  # a word, or the first part of a long one
@@ -154,8 +150,8 @@ def _tokens(value: JSONValue, count: Count) -> int:
             return count(value)
         case list() | tuple():
             return sum(_tokens(item, count) for item in value)
-        case Mapping() if value.get("type") in _IMAGES:
-            return IMAGE
+        case Mapping() if is_media(value):
+            return media_tokens(value)
         case Mapping() if isinstance(value.get("type"), str):
             return FRAME + sum(
                 _tokens(part, count)
@@ -175,12 +171,12 @@ def most_tokens(message: MessageDict) -> int:
         most = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
     elif _is_one_call(content):  # and most others are a call
         text = str(content)
-        return FRAME + most_of_text(text) + IMAGE * text.count("image")
+        return FRAME + most_of_text(text) + IMAGE * media_words(text)
     else:
-        others, images = _without_images(content)
+        others, media = _without_media(content)
         # a block's own frame is less than what its keys are written with
         text = str(others)
-        most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
+        most = FRAME + most_of_text(text) + media + IMAGE * media_words(text)
         has_calls = "tool_call'" in text and _has_calls(content)
     if has_calls or "tool_calls" not in message:
         return most
@@ -193,16 +189,12 @@ def _is_one_call(content: JSONValue) -> bool:
     return type(content[0]) is dict and content[0].get("type") == "tool_call"
 
 
-def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
-    """Leave out the images, whose data are large, and count them; what else holds one is counted by the word."""
+def _without_media(content: JSONValue) -> tuple[JSONValue, int]:
+    """Leave out media, whose data are large, and count them; what else holds an image is counted by the word."""
     if not isinstance(content, list):
         return content, 0
-    others = [
-        block
-        for block in content
-        if not (isinstance(block, dict) and block.get("type") in _IMAGES)
-    ]
-    return others, len(content) - len(others)
+    others = [block for block in content if not is_media(block)]
+    return others, sum(media_tokens(block) for block in content if is_media(block))
 
 
 def most_of_text(text: str) -> int:

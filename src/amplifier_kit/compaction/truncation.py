@@ -8,24 +8,27 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.compaction.media import (
+    is_media,
+    media_left_out,
+    text_document,
+)
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["cut", "limited", "shortened"]
 
-IMAGE_NOTE: Final = "[an image is not shown]"
 LEAST_SAVED: Final = 80
 """Characters that a cut must save at least; its own note takes most of them."""
 
 BYTES_PER_CHARACTER: Final = 4
 """The most bytes of a character in UTF-8."""
 
-_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
 _TEXTS: Final = ("text", "output", "content")
 
 
 def shortened(message: MessageDict, limit: int, number: int) -> MessageDict:
-    """Return a copy whose texts have at most `limit` characters each and no images, or the message where all fits.
+    """Return a copy whose texts have at most `limit` characters each and no media, or the message where all fits.
 
     Args:
         message: a tool's result or a prompt, in any shape.
@@ -34,20 +37,20 @@ def shortened(message: MessageDict, limit: int, number: int) -> MessageDict:
     """
     return _with_content(
         message,
-        _Cutter(limit, number, keeps_images=False).content(message.get("content")),
+        _Cutter(limit, number, keeps_media=False).content(message.get("content")),
     )
 
 
 def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
     """Return a copy whose texts have at most so many bytes of UTF-8 together, or the message where they have.
 
-    Images stay: they are no text. The notes of what is missing come on top.
+    Media stay: they are no text. The notes of what is missing come on top.
     """
     content = message.get("content")
     if isinstance(content, str):
         texts = [content]
     else:
-        texts = list(map(_written, _without_images(content)))
+        texts = list(map(_written, _without_media(content)))
     size = sum(
         len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         for text in texts
@@ -62,7 +65,7 @@ def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
         characters = most_bytes // BYTES_PER_CHARACTER
     limit = characters // len(texts)
     return _with_content(
-        message, _Cutter(limit, number, keeps_images=True).content(content)
+        message, _Cutter(limit, number, keeps_media=True).content(content)
     )
 
 
@@ -81,14 +84,10 @@ def _with_content(message: MessageDict, content: JSONValue) -> MessageDict:
     return {**message, "content": content}
 
 
-def _without_images(content: JSONValue) -> list[JSONValue]:
+def _without_media(content: JSONValue) -> list[JSONValue]:
     if not isinstance(content, (list, tuple)):
         return []
-    return [
-        block
-        for block in content
-        if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)
-    ]
+    return [block for block in content if not is_media(block)]
 
 
 @attrs.frozen
@@ -97,7 +96,7 @@ class _Cutter:
 
     limit: int
     number: int
-    keeps_images: bool
+    keeps_media: bool
 
     def content(self, content: JSONValue) -> JSONValue:
         if isinstance(content, str):
@@ -114,10 +113,12 @@ class _Cutter:
             return cut(block, self.limit, self.number)
         if not isinstance(block, Mapping):
             return block
-        if block.get("type") in _IMAGES:
-            if self.keeps_images:
+        if is_media(block):
+            if self.keeps_media:
                 return block
-            return {"type": "text", "text": IMAGE_NOTE}
+            return {"type": "text", "text": media_left_out(block)}
+        if text_document(block) is not None:
+            return self._document(block)
         changed = {
             key: short
             for key in _TEXTS
@@ -127,6 +128,15 @@ class _Cutter:
             return {**block, **changed}
         return block
 
+    def _document(self, block: Mapping[str, JSONValue]) -> JSONValue:
+        text, source = text_document(block), block.get("source")
+        assert text is not None
+        assert isinstance(source, Mapping)
+        short = cut(text, self.limit, self.number)
+        if short is text:
+            return block
+        return {**block, "source": {**source, "data": short}}
+
     def _value(self, value: JSONValue) -> JSONValue:
         """Shorten what a tool returned; what is no text is cut as the text it is written as."""
         if isinstance(value, str):
@@ -135,7 +145,7 @@ class _Cutter:
             return value
         text = _written(value)
         short = cut(text, self.limit, self.number)
-        if short is text and (self.keeps_images or IMAGE_NOTE not in text):
+        if short is text and (self.keeps_media or "is not shown]" not in text):
             return value
         return short
 
@@ -148,8 +158,10 @@ def _written(value: JSONValue) -> str:
             isinstance(item, Mapping) and "type" in item for item in value
         ):
             return "\n".join(map(_written, value))
-        case Mapping() if value.get("type") in _IMAGES:
-            return IMAGE_NOTE
+        case Mapping() if is_media(value):
+            return media_left_out(value)
+        case Mapping() if (said := text_document(value)) is not None:
+            return said
         case Mapping() if isinstance(text := value.get("text"), str):
             return text
         case _:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.media.encoded import is_encoded_media
 from amplifier_kit.redaction.decoded import (
     DecodedText,
     base64_texts,
@@ -74,11 +75,8 @@ _LINE: Final = re.compile(r"[\s=:]")
 _KEY_PARTS: Final = ("d", "k", "p", "q", "dp", "dq", "qi")
 """The private parts of a key in JSON, beside its `kty`."""
 
-_PICTURE_NAMES: Final = frozenset({"data", "url"})
-_PICTURE: Final = re.compile(
-    r"(?:data:[a-z]{1,12}/[a-z0-9.+\-]{1,40};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0)[A-Za-z0-9+/]{64,}+={0,2}\Z"
-)
-"""A picture or a PDF in base64, by the first bytes: among millions of characters some look like a token."""
+_MEDIA_NAMES: Final = frozenset({"data", "file_data", "image_url", "url"})
+"""Keys under which media stand in base64: among millions of characters some look like a token."""
 
 
 class StrictRedactor:
@@ -241,7 +239,7 @@ class _Walk:
         # what looks like a secret, never that one may be shown
         if self._allowed and path in self._allowed:
             return self._clean(text, ())
-        if name in _PICTURE_NAMES and _PICTURE.match(text):
+        if name in _MEDIA_NAMES and is_encoded_media(text):
             return self._clean(text, ())
         # Tokens of a known form are found even here; what is only guessed is not,
         # or events would lose the ids by which they are found again.

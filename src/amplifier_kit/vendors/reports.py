@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import attrs
 
+from amplifier_kit.media.encoded import without_media
 from amplifier_kit.vendors.headers import rate_limits, request_id
 from amplifier_sdk.chat import ChatRequest, ChatResponse, Usage
 from amplifier_sdk.contracts import Hooks
@@ -70,7 +71,7 @@ class ExchangeReport:
             thinking_enabled=request.reasoning_effort not in (None, "none"),
         )
         if self.provider.config.raw:
-            said["raw"] = self.provider.withholder.payload(body)
+            said["raw"] = self.provider.withholder.payload(without_media(body))
         await self._hooks.emit(LLM_REQUEST, said)
 
     async def end(self, outcome: ChatResponse | BaseException) -> None:

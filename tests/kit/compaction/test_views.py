@@ -8,7 +8,7 @@ import pytest
 from amplifier import ModuleCoordinator
 from amplifier_kit.compaction import CompactingContext, CompactionOptions
 from amplifier_kit.compaction.left_out import LeftOut
-from amplifier_kit.compaction.meters import IMAGE
+from amplifier_kit.compaction.media import IMAGE
 from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk import (
     ChatRequest,

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.logs.records import LogLevel, LogRecord, encode_record, roles_of
+from amplifier_kit.media.encoded import described_media, is_encoded_media
 from amplifier_kit.redaction import REDACTION_FAILED, SinkRedactor
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -92,7 +93,8 @@ def _left_out(key: str, value: object) -> str:
 def _copied(value: object, left: list[int], longest: int, depth: int) -> object:
     left[0] -= 1
     if isinstance(value, str):
-        if len(value) <= longest:
+        # media are described as a whole when they are written
+        if len(value) <= longest or is_encoded_media(value):
             return value
         return _Cut(value[:longest], len(value))
     if isinstance(value, (bytes, bytearray)) or not isinstance(
@@ -221,6 +223,9 @@ class _Trimmer:
 
     def _text(self, text: str, size: int) -> str:
         """Cut a long text behind its redaction, so that no part of a secret is left at the edge."""
+        described = described_media(text)
+        if described is not None:
+            return described
         if len(text) <= self.max_text:
             return text
         redacted = self.redactor.redact_text(text[: self.max_text + _SPARE])

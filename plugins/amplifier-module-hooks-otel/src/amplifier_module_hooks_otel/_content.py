@@ -8,16 +8,22 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.media.encoded import described_media
 from amplifier_kit.redaction import SinkRedactor
 from amplifier_sdk.content import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
+    ImageBlock,
     ReasoningBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    VideoBlock,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import MediaBlock, media_summary
 from amplifier_sdk.messages import Message, MessageDict
 
 __all__ = ["ContentWriter"]
@@ -123,6 +129,9 @@ class ContentWriter:
 
     def _cut(self, text: str) -> str:
         """Cut a long text behind its redaction, so that no part of a secret is left at the edge."""
+        described = described_media(text)
+        if described is not None:
+            return described
         if len(text) <= self.longest:
             return text
         redacted = self.redactor.redact_text(text[: self.longest + _SPARE])
@@ -131,7 +140,7 @@ class ContentWriter:
 
 
 def _part(block: ContentBlock) -> JSONObject:
-    """Write one block as a part; of what is no text the kind alone."""
+    """Write one block as a part: of media what describes them, of what else is no text the kind alone."""
     match block:
         case TextBlock():
             return {"type": "text", "content": block.text}
@@ -152,5 +161,16 @@ def _part(block: ContentBlock) -> JSONObject:
                 "id": block.tool_call_id,
                 "response": block.output,
             }
+        case ImageBlock() | AudioBlock() | DocumentBlock() | VideoBlock():
+            return _described(block)
         case _:
             return {"type": block.type}
+
+
+def _described(block: MediaBlock) -> JSONObject:
+    try:
+        told = media_summary(block)
+    except ValueError:  # no base64
+        return {"type": block.type}
+    told.pop("text", None)
+    return told

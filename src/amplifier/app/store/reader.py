@@ -185,10 +185,21 @@ def _words(block: JSONValue) -> str:
             if isinstance(output, str):
                 return output
             return _written(output)
-        case {"type": "image"}:
-            return "[image]"
+        case {"type": "document", "source": {"type": "text", "data": str() as text}}:
+            return f"{_named(block)}\n{text}"
+        case {"type": "image" | "audio" | "document" | "video"}:
+            return _named(block)
         case _:
             return ""
+
+
+def _named(block: Mapping[str, JSONValue]) -> str:
+    """Return what stands for media: the kind and the name, never the data."""
+    source = block.get("source")
+    name = source.get("name") if isinstance(source, Mapping) else None
+    return (
+        f"[{block['type']} {name}]" if isinstance(name, str) else f"[{block['type']}]"
+    )
 
 
 def _written(value: JSONValue) -> str:

@@ -7,7 +7,7 @@ from typing import cast
 
 import attrs
 
-from amplifier.kernel.turn.prompts import GivenPrompt
+from amplifier.kernel.turn.prompts import MediaPrompt
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import Emission
@@ -19,7 +19,7 @@ __all__ = ["PromptDelivery"]
 class PromptDelivery:
     """Shows the media of one prompt to handlers and to the model, in what such a loop emits and stores."""
 
-    given: GivenPrompt
+    given: MediaPrompt
     _media: Sequence[Mapping[str, JSONValue]] = attrs.field(
         default=attrs.Factory(lambda self: self.given.media, takes_self=True)
     )

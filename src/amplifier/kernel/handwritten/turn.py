@@ -25,7 +25,7 @@ from amplifier_sdk.messages import Message
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
     from amplifier.kernel.handwritten.prompts import PromptDelivery
-    from amplifier.kernel.turn.prompts import GivenPrompt
+    from amplifier.kernel.turn.prompts import MediaPrompt
     from amplifier.kernel.turn.provider_calls import ProviderCaller
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
@@ -125,7 +125,7 @@ class HandwrittenTurn(RunningTurn):
         budget: TurnBudget,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None,
-        given: GivenPrompt | None = None,
+        given: MediaPrompt | None = None,
         *,
         hooks: HookRegistry,
         tools: Mapping[str, Tool],
@@ -180,7 +180,7 @@ class HandwrittenTurn(RunningTurn):
         return LoopContext(context, self.services.decisions, self.delivery)
 
 
-def _delivery(given: GivenPrompt) -> PromptDelivery:
+def _delivery(given: MediaPrompt) -> PromptDelivery:
     from amplifier.kernel.handwritten.prompts import PromptDelivery  # few have media
 
     return PromptDelivery(given)

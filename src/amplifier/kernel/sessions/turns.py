@@ -47,7 +47,7 @@ from amplifier_sdk.streaming import TextDelta
 
 if TYPE_CHECKING:
     from amplifier.kernel.hooks.middleware import MiddlewareChain
-    from amplifier.kernel.turn.prompts import GivenPrompt
+    from amplifier.kernel.turn.prompts import MediaPrompt
     from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.media import Prompt
 
@@ -116,9 +116,9 @@ class TurnQueue:
             text, given = prompt, None
         else:
             # most prompts are a text, and what reads others need not be imported
-            from amplifier.kernel.turn.prompts import GivenPrompt
+            from amplifier.kernel.turn.prompts import MediaPrompt
 
-            given = GivenPrompt.of(prompt)
+            given = MediaPrompt.of(prompt)
             text = given.text
         self.last = turn = self._open(changes, metadata, stream, given)
         span = Span(coordinator.session_id, current_span.get())
@@ -217,7 +217,7 @@ class TurnQueue:
         changes: LimitChanges | None,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None,
-        given: GivenPrompt | None,
+        given: MediaPrompt | None,
     ) -> RunningTurn:
         """Make the turn, of the parts that its loop needs; from here on it is the hooks' host."""
         coordinator = self.coordinator

@@ -18,11 +18,11 @@ from amplifier_sdk.media import (
     sound_media,
 )
 
-__all__ = ["GivenPrompt"]
+__all__ = ["MediaPrompt"]
 
 
 @attrs.frozen(kw_only=True)
-class GivenPrompt:
+class MediaPrompt:
     """A prompt that shows media.
 
     Args:

@@ -21,7 +21,7 @@ from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
     from amplifier.kernel.cancellation import CancellationToken
-    from amplifier.kernel.turn.prompts import GivenPrompt
+    from amplifier.kernel.turn.prompts import MediaPrompt
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
     from amplifier.kernel.turn.stream import EventSink
@@ -71,7 +71,7 @@ class RunningTurn:
         budget: TurnBudget | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
         stream: EventSink | None = None,
-        given: GivenPrompt | None = None,
+        given: MediaPrompt | None = None,
     ) -> None:
         self.services: SessionServices = services
         self.budget: TurnBudget = (
@@ -81,7 +81,7 @@ class RunningTurn:
         self.stream: EventSink | None = stream
         self.answer: str | None = None
         self.loop_hooks: HookRegistry | None = None
-        self.given: GivenPrompt | None = given
+        self.given: MediaPrompt | None = given
         self.log: TurnLog = TurnLog()
         self.decisions: TurnDecisions = TurnDecisions(services.decisions)
         parts = services, self.budget, self.log, self.decisions, stream
@@ -139,7 +139,7 @@ class RunningTurn:
     def prompt_content(
         self, prompt: str, media: Sequence[Mapping[str, JSONValue]]
     ) -> JSONValue:
-        """Return the content of the message that stores the prompt; see `GivenPrompt.content`."""
+        """Return the content of the message that stores the prompt; see `MediaPrompt.content`."""
         if self.given is None:
             return prompt
         return self.given.content(prompt, media)
