@@ -34,6 +34,7 @@ __all__ = [
     "media_note",
     "media_summary",
     "media_type",
+    "prompt_text",
     "sound_media",
 ]
 
@@ -82,6 +83,14 @@ _TAKEN: Final[Mapping[str, str]] = {
     "document": "PDF or text",
     "video": "MP4, MOV or WebM",
 }
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """Return the texts of a prompt, those between media on lines of their own."""
+    if isinstance(prompt, str):
+        return prompt
+    texts = (part.text if isinstance(part, TextBlock) else part for part in prompt)
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def media_type(head: bytes) -> str | None:

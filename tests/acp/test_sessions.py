@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ import anyio
 import pytest
 from acp.schema import PromptResponse
 
+from amplifier.app.directories import Places
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.acp.editor import editing, options_of, text_block
@@ -297,7 +299,7 @@ async def test_attached_texts_give_no_orders(project: Path) -> None:
             {"type": "resource_link", "name": "b", "uri": "file:///b.md"},
         ]
         assert stop(await editor.prompt(session, *blocks)) == "end_turn"
-        image: JSONObject = {"type": "image", "data": "", "mimeType": "image/png"}
+        image: JSONObject = {"type": "image", "data": "AA==", "mimeType": "image/png"}
         refused = await editor.prompt(session, image)
     async with editing(project, ["seen"]) as again:
         given = {"sessionId": session, "cwd": str(project), "mcpServers": []}
@@ -307,7 +309,32 @@ async def test_attached_texts_give_no_orders(project: Path) -> None:
     assert "read @secret.txt" in text
     assert "file:///b.md" in text
     assert "the secret plan" not in str(again.updates)
-    assert error(refused).startswith("prompt: expected blocks of text")
+    assert error(refused).startswith("prompt: an image is not shown: it is not PNG")
+
+
+async def test_images_and_documents_of_an_editor_are_stored(project: Path) -> None:
+    data = base64.b64encode(b"GIF89a" + bytes(300)).decode()
+    pdf = base64.b64encode(b"%PDF-1.7" + bytes(300)).decode()
+    blob: JSONValue = {
+        "uri": "file:///a/b.pdf",
+        "mimeType": "application/pdf",
+        "blob": pdf,
+    }
+    async with editing(project, ["seen"]) as editor:
+        session = await editor.new()
+        image: JSONObject = {"type": "image", "data": data, "mimeType": "image/png"}
+        reply = await editor.prompt(
+            session, HI, image, {"type": "resource", "resource": blob}
+        )
+        wrong = await editor.prompt(session, {"type": "hologram"})
+    places = Places.find(project)
+    stored = places.state / "sessions" / session / "transcript.jsonl"
+
+    assert stop(reply) == "end_turn"
+    assert data in stored.read_text()
+    assert pdf in stored.read_text()
+    assert '"name":"b.pdf"' in stored.read_text()
+    assert error(wrong).startswith("prompt: expected blocks of text, image, audio")
 
 
 async def test_secrets_are_not_shown(project: Path) -> None:

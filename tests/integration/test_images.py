@@ -55,7 +55,10 @@ VENDORS: Final[Mapping[str, tuple[type[VendorProvider], tuple[HttpStep, ...]]]] 
     "anthropic": (AnthropicProvider, (stream("anthropic", "streams/good/text.sse"),)),
     "chat-completions": (
         ChatCompletionsProvider,
-        (stream("chat-completions", "streams/good/text.sse"),),
+        (
+            json_answer({"data": [{"id": "m"}]}),
+            stream("chat-completions", "streams/good/text.sse"),
+        ),
     ),
     "ollama": (
         OllamaProvider,

@@ -10,7 +10,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier import AmplifierSession
+from amplifier import AmplifierSession, Image
 from amplifier.testing import EventRecorder, TestCoordinator, create_test_session
 from amplifier_kit.vendors import VendorProvider
 from amplifier_module_context_simple import SimpleContext
@@ -23,6 +23,7 @@ from amplifier_sdk.chat import ChatRequest, Usage
 from amplifier_sdk.errors import (
     AuthenticationError,
     ContextLengthError,
+    InvalidRequestError,
     LLMError,
     NetworkError,
     NotFoundError,
@@ -312,3 +313,54 @@ async def test_a_request_that_cannot_be_answered_is_a_precise_error(
     assert server.key not in f"{caught.value!r} {events.events!r}"
     retries = [name for name, _ in events.events if name == "provider:retry"]
     assert len(retries) == (1 if error is NetworkError else 0)
+
+
+PICTURE: Final = Image.data(
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\6\0\0\0", name="dot.png"
+)
+
+
+async def test_an_image_for_a_blind_model_is_refused_in_one_line(
+    server: Server, vendor: Vendor
+) -> None:
+    session, events = talk(vendor, vendor.config(server, media=["image/png"]))
+    with anyio.fail_after(60):
+        async with session:
+            with pytest.raises(LLMError) as raised:
+                await session.execute(["What is it?", PICTURE])
+
+    told = str(raised.value)
+    assert "image input is not supported" in told
+    assert told.endswith("`media: []` for text alone")
+    assert "\n" not in told
+    assert len(events.data("llm:request")) == 1, "it is not sent again"
+
+
+async def test_an_image_is_refused_before_the_request_where_it_is_known(
+    server: Server, vendor: Vendor
+) -> None:
+    is_listed = vendor.module is ChatCompletionsProvider
+    more: JSONObject = {} if is_listed else {"media": []}
+    session, events = talk(vendor, vendor.config(server, **more))
+    with anyio.fail_after(60):
+        async with session:
+            with pytest.raises(
+                InvalidRequestError, match=r"'dot.png' of the prompt is not sent: this"
+            ):
+                await session.execute(["What is it?", PICTURE])
+
+    assert events.data("llm:request") == []
+
+
+async def test_an_image_becomes_a_text_where_that_is_permitted(
+    server: Server, vendor: Vendor
+) -> None:
+    config = vendor.config(server, media=[], degrade=True)
+    session, _ = talk(vendor, config)
+    with anyio.fail_after(60):
+        async with session:
+            await session.execute(["Say hello.", PICTURE])
+            assert session.last_turn is not None
+            (loss,) = session.last_turn.degradations
+
+    assert loss.reason == "this model cannot see"

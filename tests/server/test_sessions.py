@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+
 import anyio
 import pytest
 
 from amplifier.server.reaper import Reaper
+from amplifier_sdk.jsontypes import JSONValue
 from tests.server.serving import WRITES, Site, ended, is_last
 from tests.serving.client import Caller, Event
 
 pytestmark = pytest.mark.timeout(60)
 
 
-async def begun(caller: Caller, prompt: str = "Write") -> tuple[str, str]:
+async def begun(caller: Caller, prompt: JSONValue = "Write") -> tuple[str, str]:
     session = await caller.begin()
     answer = await caller.post(f"/sessions/{session}/turns", {"prompt": prompt})
     assert answer.status == 202, answer.body
@@ -192,6 +195,32 @@ async def test_a_secret_reaches_the_store_of_no_event(site: Site) -> None:
     ]
 
     assert found == []
+
+
+async def test_an_image_is_stored_whole_and_no_secret_beside_it(site: Site) -> None:
+    data = base64.b64encode(b"GIF89a" + bytes(300)).decode()
+    key = "sk-ant-api03-" + "a1B2c3D4e5" * 9
+    notes: JSONValue = {"type": "text", "data": f"The key is {key}", "name": "n"}
+    prompt: JSONValue = [
+        {"type": "text", "text": "Look"},
+        {"type": "image", "source": {"type": "base64", "data": data}},
+        {"type": "document", "source": notes},
+    ]
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller, prompt)
+        await ended(caller, session, turn)
+        log = (await caller.get(f"/sessions/{session}/logs")).body
+        shown = (await caller.get(f"/sessions/{session}")).json
+    folder = site.places.state / "sessions" / session
+
+    assert shown["prompt"] == "Look"
+    assert data in (folder / "transcript.jsonl").read_text()
+    assert data[:64].encode() not in log
+    assert not [
+        path for path in folder.rglob("*") if path.is_file() and key in path.read_text()
+    ]
 
 
 async def test_mentions_of_a_caller_are_followed_nowhere(site: Site) -> None:

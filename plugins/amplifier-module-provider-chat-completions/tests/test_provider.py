@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 import attrs
 import pytest
 
 from amplifier.testing import TestCoordinator
 from amplifier.testing.transport import HttpStep, ScriptedTransport, json_answer
+from amplifier_kit.media.support import IMAGES, TEXT
 from amplifier_kit.vendors import VendorConfig
 from amplifier_module_provider_chat_completions import (
     ChatCompletionsConfig,
     ChatCompletionsProvider,
 )
+from amplifier_module_provider_chat_completions.media import MEDIA
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError
@@ -188,6 +192,40 @@ def test_openai_s_server_is_given_the_conversation_s_cache_key() -> None:
 
     assert key(api_key="sk-1234567") == "talk-7"
     assert key(base_url=LOCAL) is None
+
+
+ALL: Final = frozenset(MEDIA)
+SEEING: Final = {"id": "sees", "architecture": {"input_modalities": ["text", "image"]}}
+BLIND: Final = {"id": "blind", "architecture": {"input_modalities": ["text"]}}
+
+
+@pytest.mark.parametrize(
+    ("listing", "model", "taken"),
+    [
+        ([SEEING, BLIND], "sees", {*IMAGES, TEXT}),
+        ([SEEING, BLIND], "blind", {TEXT}),
+        ([SEEING, BLIND], "unlisted", ALL),
+        ([BLIND], "whatever", {TEXT}),
+        ([{"id": "m"}], "m", ALL),
+        ([{"id": "m", "architecture": 5}], "m", ALL),
+        (None, "m", ALL),
+    ],
+    ids=["sees", "blind", "unlisted", "only one", "untold", "broken", "no list"],
+)
+async def test_servers_list_says_what_a_model_takes(
+    listing: JSONValue, model: str, taken: Collection[str]
+) -> None:
+    status = 404 if listing is None else 200
+    made, _ = provider(json_answer({"data": listing}, status=status), base_url=LOCAL)
+
+    assert {*await made.media_of(model)} == {*taken}
+    assert {*await made.media_of(model)} == {*taken}  # the server is asked once
+
+
+async def test_openais_list_is_not_asked_since_it_says_nothing() -> None:
+    made, _ = provider(api_key="sk-test")
+
+    assert {*await made.media_of("gpt-5")} == ALL
 
 
 def test_every_option_is_listed_in_the_readme() -> None:

@@ -108,8 +108,8 @@ class AcpAgent:
                 "agentCapabilities": {
                     "loadSession": True,
                     "promptCapabilities": {
-                        "image": False,
-                        "audio": False,
+                        "image": True,
+                        "audio": True,
                         "embeddedContext": True,
                     },
                     "mcpCapabilities": {"http": True, "sse": False},

@@ -333,7 +333,10 @@ class AcpSession:
             made, typed = answer, line.arguments
         finished = None
         turn = self._talk.stream(
-            made.text, made.metadata, typed=typed, written=made.written
+            asked.prompt.shown(made.text),
+            made.metadata,
+            typed=typed,
+            written=made.written,
         )
         async with turn as events:
             asked.in_turn = True

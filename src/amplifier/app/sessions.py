@@ -41,11 +41,11 @@ from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.media import Prompt, prompt_text
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
-    from amplifier_sdk.media import MediaBlock, Prompt
 
 __all__ = ["OpenSession", "new_record", "open_session"]
 
@@ -82,20 +82,18 @@ class OpenSession:
     @asynccontextmanager
     async def stream(
         self,
-        prompt: str,
+        prompt: Prompt,
         *,
         typed: str | None = None,
         written: WrittenText | None = None,
-        media: Sequence[MediaBlock] = (),
         metadata: Mapping[str, JSONValue] | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
 
         Args:
-            prompt: what the person asks.
-            typed: the part of it that the person typed, whose mentions are followed; default all of it.
+            prompt: what the person asks, perhaps with media.
+            typed: the part of its text that the person typed, whose mentions are followed; default all of it.
             written: the part of it that they wrote in a file, whose mentions stay where that file's may lead.
-            media: what the model sees behind the prompt.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
 
         Yields:
@@ -106,15 +104,15 @@ class OpenSession:
             OSError: the turn could not be stored.
             Exception: whatever ended the turn.
         """
+        text = prompt_text(prompt)
         if self.kept is not None:
             # Before the turn: a session that is killed in it is still found by its
             # prompt.
-            await self.kept.note_prompt(prompt)
-        self.mentions.expect(prompt, prompt if typed is None else typed, written)
+            await self.kept.note_prompt(text)
+        self.mentions.expect(text, text if typed is None else typed, written)
         has_begun = False
-        asked: Prompt = [prompt, *media] if media else prompt
         try:
-            async with self.session.stream(asked, metadata=metadata) as events:
+            async with self.session.stream(prompt, metadata=metadata) as events:
                 has_begun = True
                 yield events
         finally:

@@ -25,7 +25,6 @@ from amplifier.cli._output import (
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 from amplifier_sdk.assessments import ACCEPTED
-from amplifier_sdk.media import Prompt
 from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["answer_by_agent"]
@@ -105,10 +104,9 @@ async def _answer(
         approval_system=consent.approval(), display_system=MessageLines()
     )
     opening.session.coordinator.register_capability(ACCEPTED, consent.accepted)
-    asked: Prompt = [prompt.text, *prompt.media] if prompt.media else prompt.text
     async with opening:
         with interrupts.turn(opening.session):
-            async with opening.stream(asked) as events:
+            async with opening.stream(prompt.shown) as events:
                 async for event in events:
                     if agent.output_schema is None:
                         writer.write(event)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-    from amplifier_sdk.media import MediaBlock
+    from amplifier_sdk.media import MediaBlock, Prompt
 
 __all__ = ["GivenPrompt", "read_prompt"]
 
@@ -32,6 +32,13 @@ class GivenPrompt(NamedTuple):
     text: str
     typed: str
     media: tuple[MediaBlock, ...] = ()
+
+    @property
+    def shown(self) -> Prompt:
+        """The text with what is shown with it, as a session takes them."""
+        if self.media:
+            return [self.text, *self.media]
+        return self.text
 
 
 def read_prompt(

@@ -224,7 +224,7 @@ async def _play_checked(
     session = opened.session
     with interrupts.turn(session), check.registered(session.coordinator):
         async with opened.stream(
-            prompt.text, typed=prompt.typed, media=prompt.media, metadata=check.metadata
+            prompt.shown, typed=prompt.typed, metadata=check.metadata
         ) as events:
             async for event in events:
                 shown = event
@@ -246,8 +246,6 @@ async def play_turn(
         Exception: whatever ended the turn.
     """
     with interrupts.turn(opened.session):
-        async with opened.stream(
-            prompt.text, typed=prompt.typed, media=prompt.media
-        ) as events:
+        async with opened.stream(prompt.shown, typed=prompt.typed) as events:
             async for event in events:
                 writer.write(event)

@@ -9,6 +9,7 @@ import attrs
 from starlette.requests import Request
 
 from amplifier.serving.errors import RequestError
+from amplifier.serving.prompts import PromptPart
 
 __all__ = [
     "NewSession",
@@ -49,10 +50,10 @@ class NewTurn:
     """What begins a turn.
 
     Args:
-        prompt: what is asked.
+        prompt: what is asked: a text, or texts and media in order.
     """
 
-    prompt: str
+    prompt: str | list[PromptPart]
 
 
 def session_id_of(request: Request) -> str:

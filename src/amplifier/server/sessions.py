@@ -46,12 +46,14 @@ from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.operations import Operation
+from amplifier.serving.prompts import read_prompt
 from amplifier.serving.routes import EVENT_FRAME, ApprovalAnswer, CancelRequest
 from amplifier.serving.schema import TURN_SCHEMA
 from amplifier.serving.tokens import Client
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.errors import LeaseHeldError, QuestionClosedError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import prompt_text
 from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.stores import Lease, LogEntry, StoredQuestion
 
@@ -245,7 +247,10 @@ class StoredSessions:
             raise RequestError(503, "server_full", "Too many turns run in this process")
         lease = await _acquired(tenant, session_id, client.token.name)
         turn = AcceptedTurn(
-            tenant=tenant, turn_id=turn_id, prompt=wanted.prompt, lease=lease
+            tenant=tenant,
+            turn_id=turn_id,
+            prompt=read_prompt(wanted.prompt),
+            lease=lease,
         )
         try:
             await self._accept(turn)
@@ -341,7 +346,7 @@ class StoredSessions:
         if record is None:  # deleted meanwhile
             raise no_session()
         record = await without_left_turn(turn.tenant, lease, record)
-        prompt = _redacted(turn.prompt)
+        prompt = _redacted(prompt_text(turn.prompt))
         await store.write_record(lease, with_new_turn(record, turn.turn_id, prompt))
         event: JSONObject = {
             "type": "turn_started",

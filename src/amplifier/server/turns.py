@@ -33,6 +33,7 @@ from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import ConfigError, LeaseLostError, Problem, TurnCancelled
 from amplifier_sdk.event_json import event_to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
 from amplifier_sdk.stores import Lease
 from amplifier_sdk.streaming import TurnFinished
 
@@ -55,7 +56,7 @@ class AcceptedTurn:
 
     tenant: Tenant
     turn_id: str
-    prompt: str = attrs.field(repr=False)
+    prompt: Prompt = attrs.field(repr=False)
     lease: Lease
 
 

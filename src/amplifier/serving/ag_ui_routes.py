@@ -14,10 +14,12 @@ from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse
 from amplifier.serving.operations import Operation
+from amplifier.serving.prompts import media_of_url
 from amplifier.serving.sessions import SessionTable
 from amplifier.serving.single_turns import Conversation, begin_single_turn
 from amplifier.serving.tokens import Client
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import MediaBlock, Prompt
 from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.values import NO_EXTRAS
 
@@ -36,19 +38,21 @@ class AgUiMessage:
     content: JSONValue = None
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
-    def text(self) -> str:
+    def said(self) -> Prompt:
         """Return what was said.
 
         Raises:
-            RequestError: a part of it is no text.
+            RequestError: a part of it is neither a text nor media with their data.
         """
         if isinstance(self.content, str):
             return self.content
         parts = self.content if isinstance(self.content, list) else []
-        texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
-        if not all(isinstance(text, str) for text in texts):
-            raise RequestError(422, "invalid_request", "content: only text is read")
-        return "".join(map(str, texts))
+        read = [_part(part) for part in parts]
+        texts = [part for part in read if isinstance(part, str)]
+        # the parts of a text are one text
+        if len(texts) == len(read):
+            return "".join(texts)
+        return read
 
 
 @attrs.frozen(kw_only=True)
@@ -90,7 +94,7 @@ class RunInput:
                     422, "invalid_request", f"{key}: an agent takes none from a caller"
                 )
         spoken = [
-            (message.role, message.text())
+            (message.role, message.said())
             for message in self.messages
             if message.role in _SPOKEN
         ]
@@ -132,3 +136,17 @@ class AgUiRoutes:
         encode = AgUiEncoder(body.threadId, body.runId)
         turn = await begin_single_turn(self.sessions, client, conversation, encode)
         return EventStreamResponse(self.sessions, client, turn)
+
+
+def _part(part: JSONValue) -> str | MediaBlock:
+    match part:
+        case {"text": str(text)}:
+            return text
+        case {
+            "type": "image" | "audio" | "document" | "video" as kind,
+            "source": {"type": "data", "value": str(data)},
+        }:
+            return media_of_url(kind, f"data:;base64,{data}")
+        case _:
+            told = "content: only texts and media with their data are read"
+            raise RequestError(422, "invalid_request", told)

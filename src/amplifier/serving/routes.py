@@ -14,6 +14,7 @@ from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.operations import EVENT_STREAM, Operation
+from amplifier.serving.prompts import PromptPart, read_prompt
 from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier.serving.sessions import ServedSession, SessionTable
 from amplifier.serving.tokens import Client
@@ -56,12 +57,12 @@ class TurnRequest:
     """What begins a turn.
 
     Args:
-        prompt: what is asked.
+        prompt: what is asked: a text, or texts and media in order.
         when_busy: whether the turn waits for the one that runs, or is refused.
         on_disconnect: whether it continues when nobody reads its events any more.
     """
 
-    prompt: str
+    prompt: str | list[PromptPart]
     when_busy: Literal["reject", "queue"] = "reject"
     on_disconnect: OnDisconnect = "continue"
 
@@ -197,7 +198,7 @@ class SessionRoutes:
         if is_streamed:
             client.check_room("streams", client.streams, client.token.max_streams)
         turn = session.add_turn(
-            wanted.prompt,
+            read_prompt(wanted.prompt),
             on_disconnect=wanted.on_disconnect,
             may_wait=wanted.when_busy == "queue",
         )

@@ -23,6 +23,7 @@ from amplifier.serving.turns import OnDisconnect, ServedTurn
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.event_json import event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
 
@@ -93,7 +94,7 @@ class ServedSession:
 
     def add_turn(
         self,
-        prompt: str,
+        prompt: Prompt,
         *,
         on_disconnect: OnDisconnect,
         may_wait: bool,

@@ -15,7 +15,9 @@ from amplifier.serving.event_stream import until_disconnected
 from amplifier.serving.sessions import SessionTable
 from amplifier.serving.tokens import Client
 from amplifier.serving.turns import ServedTurn
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.content import block_to_dict
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import TurnFinished
 
@@ -29,11 +31,11 @@ class Conversation:
     """What a caller sends: the messages so far, and the last one, which is the prompt."""
 
     history: tuple[MessageDict, ...]
-    prompt: str
+    prompt: Prompt
 
     @classmethod
-    def of(cls, messages: Sequence[tuple[str, str]]) -> Conversation:
-        """Take the roles and texts of a conversation.
+    def of(cls, messages: Sequence[tuple[str, Prompt]]) -> Conversation:
+        """Take the roles and contents of a conversation.
 
         A caller has no word above the person's: what it calls a system message is one of the person's.
 
@@ -45,8 +47,11 @@ class Conversation:
                 422, "invalid_request", "The last message has to be the user's"
             )
         history: list[MessageDict] = [
-            {"role": "assistant" if role == "assistant" else "user", "content": text}
-            for role, text in messages[:-1]
+            {
+                "role": "assistant" if role == "assistant" else "user",
+                "content": _stored(said),
+            }
+            for role, said in messages[:-1]
         ]
         return cls(tuple(history), messages[-1][1])
 
@@ -101,3 +106,12 @@ def _error(turn: ServedTurn) -> JSONObject:
     if isinstance(error, dict):
         return error
     return {"code": "cancelled", "message": "The turn was cancelled"}
+
+
+def _stored(said: Prompt) -> JSONValue:
+    if isinstance(said, str):
+        return said
+    return [
+        {"type": "text", "text": part} if isinstance(part, str) else block_to_dict(part)
+        for part in said
+    ]

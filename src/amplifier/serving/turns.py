@@ -12,6 +12,7 @@ import attrs
 
 from amplifier.serving.event_log import EventLog
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
 from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["EndState", "OnDisconnect", "ServedTurn", "TurnState"]
@@ -37,7 +38,7 @@ class ServedTurn:
         log: its events.
     """
 
-    prompt: str = attrs.field(repr=False)
+    prompt: Prompt = attrs.field(repr=False)
     on_disconnect: OnDisconnect
     log: EventLog
     id: str = attrs.field(factory=lambda: str(uuid4()))

@@ -17,7 +17,7 @@ from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.retries import Try, tries
 from amplifier_kit.vendors.slots import SIGN_OF_LIFE
 from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation
-from amplifier_sdk.errors import LLMError
+from amplifier_sdk.errors import InvalidRequestError, LLMError
 from amplifier_sdk.events import (
     PROVIDER_TOOL_SEQUENCE_REPAIRED,
     ProviderToolSequenceRepaired,
@@ -201,7 +201,9 @@ class Answering:
                 provider.name_error(error, model)
                 # vendors refuse images in words of their own; the remedy is the
                 # same for all
-                if has_media(self.request.messages) and _names_media(error):
+                if has_media(self.request.messages) and _refuses_media(error):
+                    # some servers call it a failure of their own
+                    error.retryable = False
                     error.args = (
                         f"{error}; say with the provider's `media` what the model takes, `media: []` for text alone",
                     )
@@ -229,8 +231,10 @@ class Answering:
         return TextDelta(text="", index=self._index)
 
 
-def _names_media(error: LLMError) -> bool:
+def _refuses_media(error: LLMError) -> bool:
     text = str(error).lower()
+    if not isinstance(error, InvalidRequestError) and "support" not in text:
+        return False
     return any(word in text for word in _MEDIA_WORDS)
 
 

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from amplifier_kit.media.support import IMAGES, PDF, TEXT
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.content import AudioBlock, DocumentBlock, ImageBlock
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["MEDIA", "SHOWN", "Shown", "media_part"]
+__all__ = [
+    "MEDIA",
+    "SHOWN",
+    "Modalities",
+    "Shown",
+    "media_part",
+    "read_modalities",
+    "taken_media",
+]
 
 _FORMATS: Final[Mapping[str, str]] = {"audio/mpeg": "mp3", "audio/wav": "wav"}
 
 MEDIA: Final = (*IMAGES, *_FORMATS, PDF, TEXT)
 """The media types that the protocol has a form for; a server may take fewer."""
 
-Shown = ImageBlock | AudioBlock | DocumentBlock
+Modalities: TypeAlias = Mapping[str, frozenset[str]]
+"""What models take besides text, by the model: `image`, `audio`, `file`."""
+
+Shown: TypeAlias = ImageBlock | AudioBlock | DocumentBlock
 SHOWN: Final = (ImageBlock, AudioBlock, DocumentBlock)
 """The blocks that `media_part` writes."""
+
+
+def read_modalities(listing: JSONValue) -> Modalities:
+    """Read from a list of models what each takes; a model that is listed without it is left out.
+
+    The only model of a server is under the empty name as well: such a server answers with it, whatever is asked for.
+    """
+    found: dict[str, frozenset[str]] = {}
+    entries = as_list(as_object(listing).get("data"))
+    for entry in map(as_object, entries):
+        taken = as_object(entry.get("architecture")).get("input_modalities")
+        if isinstance(taken, list):
+            for name in (entry.get("id"), *as_list(entry.get("aliases"))):
+                found[str(name)] = frozenset(map(str, taken))
+            if len(entries) == 1:
+                found[""] = frozenset(map(str, taken))
+    return found
+
+
+def taken_media(media: Iterable[str], modalities: frozenset[str]) -> frozenset[str]:
+    """Return those of the media types that a model with these modalities takes; texts always go."""
+    return frozenset(
+        name
+        for name in media
+        if name == TEXT
+        or ("file" if name == PDF else name.partition("/")[0]) in modalities
+    )
 
 
 def media_part(block: Shown) -> JSONObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -10,7 +11,12 @@ from amplifier_kit.vendors import Outgoing, VendorProvider
 from amplifier_kit.vendors.refusals import status_of
 from amplifier_module_provider_chat_completions.answers import ChatAnswer
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
-from amplifier_module_provider_chat_completions.media import MEDIA
+from amplifier_module_provider_chat_completions.media import (
+    MEDIA,
+    Modalities,
+    read_modalities,
+    taken_media,
+)
 from amplifier_module_provider_chat_completions.models import read_models
 from amplifier_module_provider_chat_completions.requests import write_request
 from amplifier_sdk import provider
@@ -37,6 +43,7 @@ class ChatCompletionsProvider(VendorProvider):
 
     def __init__(self, config: ChatCompletionsConfig, coordinator: Coordinator) -> None:
         self.settings = config
+        self._modalities: Modalities | None = None
         super().__init__(config, coordinator)
 
     def get_info(self) -> ProviderInfo:
@@ -63,6 +70,21 @@ class ChatCompletionsProvider(VendorProvider):
             LLMError: it refused, or could not be reached.
         """
         return read_models(await self.get("models"), self.settings)
+
+    async def media_of(self, model: str) -> Collection[str]:
+        """Return the media types that a model takes: by the server's list of models, which is asked for once.
+
+        A server whose list says nothing of it is believed to take all that the protocol has.
+        """
+        # OpenAI's list says nothing of it
+        if self._modalities is None and not self._is_openai:
+            try:
+                self._modalities = read_modalities(await self.get("models"))
+            except LLMError:  # not every server has such a list
+                self._modalities = {}
+        listed = self._modalities or {}
+        known = listed.get(model, listed.get(""))
+        return self.media if known is None else taken_media(self.media, known)
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write a request; see `write_request`."""

@@ -14,6 +14,7 @@ from amplifier.app.sessions import OpenSession
 from amplifier_kit.commands import WrittenText
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Talk:
     @asynccontextmanager
     async def stream(
         self,
-        prompt: str,
+        prompt: Prompt,
         metadata: Mapping[str, JSONValue] | None = None,
         *,
         typed: str | None = None,

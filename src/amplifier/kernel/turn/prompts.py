@@ -15,6 +15,7 @@ from amplifier_sdk.media import (
     MediaBlock,
     Prompt,
     media_summary,
+    prompt_text,
     sound_media,
 )
 
@@ -48,7 +49,7 @@ class MediaPrompt:
         else:
             parts = tuple(_part(at, given) for at, given in enumerate(prompt))
         return cls(
-            text="\n".join(part.text for part in parts if isinstance(part, TextBlock)),
+            text=prompt_text(parts),
             parts=parts,
             media=tuple(
                 media_summary(part) for part in parts if not isinstance(part, TextBlock)
