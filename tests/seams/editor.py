@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import inf
+from pathlib import Path
 
 import anyio
 import attrs
@@ -27,6 +29,7 @@ class OneTurnEditor:
         prompt: what is asked.
         is_attached: it is the text of a file that the person attached, rather than typed.
         session: the stored session that is loaded; a new one is begun without.
+        files: what is shown with it.
         text: what the agent said.
         told: what it thought, and what the person is told of the session.
         error: what it answered instead.
@@ -38,6 +41,7 @@ class OneTurnEditor:
     text: str = ""
     told: str = ""
     error: str = ""
+    files: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
 
     @asynccontextmanager
     async def streams(
@@ -93,9 +97,19 @@ class OneTurnEditor:
             block = {"type": "resource", "resource": resource}
         params: JSONObject = {
             "sessionId": self.session or str(session),
-            "prompt": [block],
+            "prompt": [block, *map(_shown, self.files)],
         }
         return _frame("prompt", method="session/prompt", params=params)
+
+
+def _shown(path: Path) -> JSONObject:
+    """Write a file as an editor does: an image, or a resource with its bytes or its text."""
+    data = path.read_bytes()
+    written = base64.b64encode(data).decode()
+    if path.suffix == ".png":
+        return {"type": "image", "mimeType": "image/png", "data": written}
+    resource: JSONObject = {"uri": path.as_uri(), "text": data.decode()}
+    return {"type": "resource", "resource": resource}
 
 
 def _frame(number: object, **rest: object) -> bytes:

@@ -41,6 +41,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     turns.UntrustedInstructions(),
     turns.GivenSystem(),
     turns.TypedMention(),
+    turns.ShownMedia(),
     turns.PipedMention(),
     turns.PipedSize(),
     turns.Provider(),

@@ -18,6 +18,7 @@ from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import MEDIA_BLOCKS
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ToolResult
 
@@ -50,11 +51,12 @@ CHILD_ID: Final = re.compile(r"[\w-]+-[0-9a-f]{16}_[\w-]+")
 
 @attrs.frozen
 class Asked:
-    """A request: which provider got it, its messages, and the tools it offered."""
+    """A request: which provider got it, its messages, the tools it offered, and the data of what it shows."""
 
     provider: str
     messages: tuple[tuple[str, str], ...]
     tools: tuple[str, ...]
+    shown: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -99,8 +101,17 @@ class Script:
         """Return what a model answers to a request."""
         messages = list(request.messages)
         tools = tuple(spec.name for spec in request.tools or ())
+        shown = tuple(
+            str(block.source.get("data"))
+            for message in messages
+            for block in message.blocks
+            if isinstance(block, MEDIA_BLOCKS)
+        )
         asked = Asked(
-            provider, tuple((message.role, message.text) for message in messages), tools
+            provider,
+            tuple((message.role, message.text) for message in messages),
+            tools,
+            shown,
         )
         self.asked.append(asked)
         usage = Usage(

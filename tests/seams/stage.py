@@ -18,7 +18,10 @@ from click.testing import CliRunner
 from amplifier import AmplifierSession
 from amplifier.app.directories import Places
 from amplifier.cli import main
+from amplifier_kit.media.files import media_file
+from amplifier_sdk.content import block_to_dict
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
 from tests.seams.editor import OneTurnEditor
 from tests.seams.mcp_client import OneCallClient
 from tests.seams.modules import SCRIPT, Asked, Call, Turns
@@ -120,6 +123,7 @@ class Stage:
         again: options of the command that resumes one.
         prompt: what the turn that counts is asked.
         is_piped: it is piped in, rather than typed.
+        shown: the files that are shown with it.
         calls: what is tried in that turn.
         exported: put into the text of an exported session.
         since: what happens between the beginning of a session and its resumption.
@@ -141,6 +145,7 @@ class Stage:
     again: tuple[str, ...] = ()
     prompt: str = GO
     is_piped: bool = False
+    shown: tuple[Path, ...] = ()
     calls: tuple[Call, ...] = ()
     exported: str = ""
     since: Callable[[], None] = lambda: None
@@ -279,7 +284,7 @@ class Stage:
 
     def edit(self, *arguments: str, session: str | None = None) -> Outcome:
         """Take the turn that counts from an editor, by `amplifier acp`."""
-        editor = OneTurnEditor(self.prompt, self.is_piped, session)
+        editor = OneTurnEditor(self.prompt, self.is_piped, session, files=self.shown)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("amplifier_kit.rpc.stdio.standard_streams", editor.streams)
             outcome = self.amplifier("acp", *arguments, "--backend", self.backend)
@@ -305,9 +310,25 @@ class Stage:
 
     def take_turn(self, *command: str) -> Outcome:
         """Run the turn that counts, by a command that takes a prompt behind its other words."""
+        files = [word for path in self.shown for word in ("--file", str(path))]
         if self.is_piped:
-            return self.amplifier(*command, input=self.prompt)
-        return self.amplifier(*command, self.prompt)
+            return self.amplifier(*command, *files, input=self.prompt)
+        return self.amplifier(*command, *files, self.prompt)
+
+    @property
+    def given(self) -> Prompt:
+        """The prompt of the turn that counts, with what it shows."""
+        if self.shown:
+            return [self.prompt, *map(media_file, self.shown)]
+        return self.prompt
+
+    @property
+    def given_json(self) -> JSONValue:
+        """The same in the JSON of requests."""
+        if not self.shown:
+            return self.prompt
+        shown = map(block_to_dict, map(media_file, self.shown))
+        return [{"type": "text", "text": self.prompt}, *shown]
 
     def begun(self, *turn: str) -> str:
         """Begin a session by one turn that must succeed, and return its id."""

@@ -21,6 +21,8 @@ from amplifier.server.application import StoredServer
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
 from amplifier_sdk.delegation import ChildRecord
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.media import Prompt
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
 from tests.serving.client import Caller, serving
 
@@ -364,7 +366,7 @@ class EmbeddedPlan(EmbeddedStart):
     async def embed(self, stage: Stage) -> str:
         stage.resume()
         async with _opened(stage) as session:
-            return await session.execute(stage.prompt)
+            return await session.execute(stage.given)
 
 
 class EmbeddedAgent(EmbeddedStart):
@@ -380,7 +382,7 @@ class EmbeddedAgent(EmbeddedStart):
         coordinator.register_capability("session.dir", str(stage.home / "embedded"))
         stage.equip(session.session)
         async with session:
-            return (await session.run(stage.prompt)).output
+            return (await session.run(stage.given)).output
 
 
 class ServedAgent(EmbeddedStart):
@@ -400,7 +402,7 @@ class ServedAgent(EmbeddedStart):
 
         async with serving(Agent("ay", plan=stage.plan), prepare=prepare) as caller:
             events = await caller.events(
-                await caller.turn(await caller.begin(), stage.prompt)
+                await caller.turn(await caller.begin(), stage.given_json)
             )
         end = events[-1].data
         if end["type"] != "turn_result":
@@ -426,7 +428,7 @@ class ServedSession(EmbeddedStart):
         stage.resume()
         stage.weaken()
         async with self.serving(stage, secret) as caller:
-            end = await self.turn(caller, session, stage.prompt)
+            end = await self.turn(caller, session, stage.given_json)
         if end["type"] != "turn_result":
             raise RuntimeError(str(end))
         return str(end["output"])
@@ -447,7 +449,7 @@ class ServedSession(EmbeddedStart):
         await caller.post(path, {"option": "Deny"})
 
     async def turn(
-        self, caller: Caller, session: str, prompt: str
+        self, caller: Caller, session: str, prompt: JSONValue
     ) -> Mapping[str, object]:
         """Take a turn and return its last event."""
         path = f"/sessions/{session}"
@@ -475,7 +477,7 @@ class EmbeddedProfile(EmbeddedStart):
 
     async def embed(self, stage: Stage) -> str:
         stage.resume()
-        return await _turn(stage, stage.prompt)
+        return await _turn(stage, stage.given)
 
 
 class EmbeddedStored(EmbeddedStart):
@@ -492,7 +494,7 @@ class EmbeddedStored(EmbeddedStart):
         record = await self.stored(store)
         stage.resume()
         stage.weaken()
-        return await _turn(stage, stage.prompt, record)
+        return await _turn(stage, stage.given, record)
 
     async def stored(self, store: SessionStore) -> SessionRecord:
         """Return the record of the session to open."""
@@ -511,7 +513,9 @@ class EmbeddedStoredFork(EmbeddedStored):
         return (await fork_session(store, session)).record
 
 
-async def _turn(stage: Stage, prompt: str, record: SessionRecord | None = None) -> str:
+async def _turn(
+    stage: Stage, prompt: Prompt, record: SessionRecord | None = None
+) -> str:
     """Take a turn in a session of the profile, with the person's settings, kept in the store."""
     places = stage.places()
     composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
@@ -548,7 +552,7 @@ class EmbeddedFork(EmbeddedStart):
     async def embed(self, stage: Stage) -> str:
         stage.resume()
         async with _opened(stage) as session, session.fork() as child:
-            return await child.execute(stage.prompt)
+            return await child.execute(stage.given)
 
 
 class EmbeddedResumedChild(EmbeddedStart):

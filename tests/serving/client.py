@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 from amplifier import Agent
 from amplifier.serving import Token
 from amplifier.serving.application import ServerOptions
+from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["ALICE", "BOB", "Answer", "Caller", "Event", "Stream", "serving"]
 
@@ -215,7 +216,7 @@ class Caller:
         assert answer.status == 201, answer.body
         return str(answer.json["session_id"])
 
-    async def turn(self, session: str, prompt: str = "Hi", **options: str) -> str:
+    async def turn(self, session: str, prompt: JSONValue = "Hi", **options: str) -> str:
         """Begin a turn and return the path of it."""
         body = {"prompt": prompt, **options}
         answer = await self.post(f"/sessions/{session}/turns", body)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
 from typing import ClassVar, Final
 
 from amplifier_module_hooks_otel import _export
@@ -17,7 +19,7 @@ from tests.seams.columns.guard import (
     Reasons,
     results_of,
 )
-from tests.seams.modules import LAST_WORDS, SCRIPT, Call, Turns
+from tests.seams.modules import LAST_WORDS, SCRIPT, SECRET, Call, Turns
 from tests.seams.stage import GO, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
@@ -31,12 +33,18 @@ __all__ = [
     "PipedMention",
     "PipedSize",
     "Provider",
+    "ShownMedia",
     "StreamingUi",
     "Telemetry",
     "TypedMention",
     "UntrustedInstructions",
 ]
 
+PNG: Final = (
+    b"\x89PNG\r\n\x1a\n"
+    + struct.pack(">I4sII", 13, b"IHDR", 8, 8)
+    + bytes(range(256)) * 4
+)
 HELP_BEGIN: Final = "[help with the beginning]"
 HELP: Final = "[help]"
 
@@ -166,6 +174,48 @@ class UntrustedInstructions(Instructions):
         Guard.plays(self, stage, start, outcome)
         if not isinstance(start, EmbeddedStart):
             assert "nobody trusted the instructions" in outcome.told
+
+
+class ShownMedia(Guard):
+    """What a person shows reaches the model whole; no secret of a text is in a file, no bytes of an image in a log."""
+
+    name = "shown-media"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(("chat", "continued-chat"), "what is shown there is mentioned"),
+        **dict.fromkeys(
+            ("child", "mcp-agent", "resumed-child", "moved-child"),
+            "a model writes to a child",
+        ),
+        **dict.fromkeys(
+            ("embedded-child", "embedded-resumed-child"), "its instruction is a text"
+        ),
+        "tool-invoke": "there is no prompt",
+    }
+    image: ClassVar[bytes] = PNG
+
+    def made(self) -> Made:
+        hooks = [{"module": "hooks-redaction"}, {"module": "hooks-logging"}]
+        return Made(plan={"hooks": hooks})
+
+    def prepare(self, stage: Stage) -> None:
+        image, notes = stage.project / "dot.png", stage.project / "words.md"
+        image.write_bytes(self.image)
+        notes.write_text(f"The word is xyzzy, the token {SECRET}.\n")
+        stage.shown = (image, notes)
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        (stage.project / "words.md").unlink(missing_ok=True)
+        assert stage.files_with(SECRET) == []
+        encoded = base64.b64encode(self.image).decode()
+        assert not [name for name in stage.files_with(encoded) if "events" in name]
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        asked = outcome.asked[-1]
+        assert base64.b64encode(self.image).decode() in asked.shown
+        assert "The word is xyzzy" in "\n".join((*asked.shown, asked.text))
+        assert SECRET not in "\n".join((*asked.shown, asked.text))
 
 
 class PipedMention(Guard):
