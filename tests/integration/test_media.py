@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,13 +12,16 @@ import anyio
 import pytest
 
 from amplifier import Agent, Audio, Document, Image
-from amplifier.testing import ScriptedProvider, create_test_session
+from amplifier.testing import ScriptedProvider, answer, call, create_test_session
 from amplifier.testing.transport import ScriptedTransport
 from amplifier_kit.media.files import media_file
+from amplifier_sdk import tool
 from amplifier_sdk.chat import Degradation
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ConfigError, InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
+from amplifier_sdk.results import ToolResult
 from tests.integration.test_images import ADDRESS, DATA, PICTURE, SOURCE, VENDORS
 
 PDF: Final = base64.b64encode(b"%PDF-1.7\n").decode()
@@ -222,3 +227,69 @@ async def test_an_agent_takes_media_in_each_way_to_run(folder: Path) -> None:
     shown = [request.messages[-1].blocks for request in provider.requests]
     assert shown == [shown[0]] * 3
     assert shown[0][1] == prompt[1]
+
+
+@tool
+def scan() -> ToolResult:
+    """Scan a page."""
+    page = Document.data(base64.b64decode(PDF), name="b.pdf")
+    return ToolResult(output="scanned", content=[TextBlock(text="One page"), page])
+
+
+async def scanned(vendor: str, **config: JSONValue) -> tuple[Asked, str]:
+    """Let a model scan a page, and ask a vendor's about it; return what the request says as JSON."""
+    first = ScriptedProvider(answer(call("scan", {}, id="c1")), "Done.")
+    async with create_test_session(provider=first, tools=[scan]) as session:
+        await session.execute("Scan")
+        history = await session.coordinator.context.get_messages()
+    asked = Asked(vendor, **config)
+    with anyio.fail_after(10):
+        async with create_test_session(
+            provider=asked.played, configs={"provider": asked.config}
+        ) as session:
+            await session.coordinator.context.set_messages(history)
+            await session.execute("What does it say?")
+            assert session.last_turn is not None
+            asked.degradations = session.last_turn.degradations
+    return asked, json.dumps(asked.transport.bodies[-1])
+
+
+RETURNED: Final[Mapping[str, JSONValue]] = {
+    "anthropic": {
+        "type": "document",
+        "title": "b.pdf",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+    },
+    "openai": {"type": "input_file", "filename": "b.pdf", "file_data": DOCUMENT},
+    "chat-completions": {
+        "type": "file",
+        "file": {"filename": "b.pdf", "file_data": DOCUMENT},
+    },
+}
+
+
+def objects(value: JSONValue) -> Iterator[JSONValue]:
+    """Yield every object within JSON data."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from objects(item)
+
+
+@pytest.mark.parametrize("vendor", RETURNED)
+async def test_document_of_a_result_reaches_the_vendor(vendor: str) -> None:
+    asked, body = await scanned(vendor)
+
+    assert RETURNED[vendor] in list(objects(json.loads(body)))
+    assert asked.degradations == ()
+
+
+async def test_document_of_a_result_becomes_a_text_where_it_must() -> None:
+    asked, body = await scanned("ollama")
+
+    (loss,) = asked.degradations
+    assert "takes no application/pdf" in loss.reason
+    assert "[a document is not shown: the model 'm' takes no application/pdf" in body
+    assert PDF not in body

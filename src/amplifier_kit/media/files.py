@@ -22,7 +22,15 @@ from amplifier_sdk.media import (
     media_type,
 )
 
-__all__ = ["Audio", "Document", "Image", "Video", "media_file", "most_bytes"]
+__all__ = [
+    "Audio",
+    "Document",
+    "Image",
+    "Video",
+    "media_data",
+    "media_file",
+    "most_bytes",
+]
 
 BlockT = TypeVar("BlockT", ImageBlock, AudioBlock, DocumentBlock, VideoBlock)
 
@@ -114,6 +122,16 @@ def media_file(path: str | os.PathLike[str]) -> MediaBlock:
     data, name = _read(Path(path))
     kind = kind_of(media_type(data[:MEDIA_HEAD]) or "text/plain")
     return _BLOCKS[kind](source=_source(kind, data, name, repr(os.fspath(path))))
+
+
+def media_data(data: bytes, name: str) -> MediaBlock:
+    """Make a block of the bytes of a file; otherwise as `media_file`.
+
+    Raises:
+        MediaError: as `Image.data`.
+    """
+    kind = kind_of(media_type(data[:MEDIA_HEAD]) or "text/plain")
+    return _BLOCKS[kind](source=_source(kind, data, name, repr(name)))
 
 
 def most_bytes(kind: str) -> int:

@@ -19,10 +19,10 @@ from amplifier.app.mentions.loader import (
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.schema import MentionSettings
-from amplifier_sdk.content import ImageBlock
+from amplifier_sdk.content import DocumentBlock, ImageBlock
 from tests.app.projects import trust, write
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1" + bytes(40)
 
 
 def resolver(places: Places) -> MentionResolver:
@@ -431,6 +431,16 @@ def test_images_are_shown_as_images(places: Places) -> None:
     (message,) = load(places, "@a.png", session).messages
     assert any(isinstance(block, ImageBlock) for block in message.blocks)
     assert statuses(load(places, "@a.png", session)) == ["duplicate"]
+
+
+def test_documents_are_shown_as_documents(places: Places) -> None:
+    (places.root / "a.pdf").write_bytes(b"%PDF-1.7")
+    batch = load(places, "@a.pdf")
+    (document,) = (
+        block for block in batch.messages[0].blocks if isinstance(block, DocumentBlock)
+    )
+    assert document.source["name"] == "a.pdf"
+    assert statuses(batch) == ["media"]
 
 
 def test_what_is_no_text_is_told(places: Places) -> None:

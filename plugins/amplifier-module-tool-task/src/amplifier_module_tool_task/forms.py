@@ -9,7 +9,15 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier_module_tool_task.truncation import shortened
-from amplifier_sdk.content import ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from amplifier_sdk.content import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    VideoBlock,
+)
 from amplifier_sdk.history import tool_message
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message, MessageDict
@@ -19,7 +27,12 @@ __all__ = ["Form", "Scope"]
 Scope: TypeAlias = Literal["conversation", "agents", "full"]
 """What is inherited: the texts; the calls of agents with their answers as well; all calls with their results."""
 
-_IMAGE: Final = "[an image is not shown]"
+_NOTES: Final[Mapping[str, str]] = {
+    "audio": "[a recording is not shown]",
+    "document": "[a document is not shown]",
+    "image": "[an image is not shown]",
+    "video": "[a video is not shown]",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -105,15 +118,17 @@ class Form:
 
 
 def _text(message: Message) -> str:
-    """Return what a message says, with a note for each image."""
+    """Return what a message says, with a note for what is no text; a document of text is its text."""
     return "\n".join(part for part in map(_part, message.blocks) if part).strip()
 
 
 def _part(block: object) -> str:
     if isinstance(block, TextBlock):
         return block.text
-    if isinstance(block, ImageBlock):
-        return _IMAGE
+    if isinstance(block, DocumentBlock) and block.source.get("type") == "text":
+        return str(block.source.get("data"))
+    if isinstance(block, (AudioBlock, DocumentBlock, ImageBlock, VideoBlock)):
+        return _NOTES[block.type]
     return ""
 
 

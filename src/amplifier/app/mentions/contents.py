@@ -1,8 +1,7 @@
-"""Reading what a mention names, bounded: files as text or image, folders as a listing."""
+"""Reading what a mention names, bounded: files as text or media, folders as a listing."""
 
 from __future__ import annotations
 
-import base64
 import os
 import stat
 from contextlib import suppress
@@ -19,13 +18,9 @@ from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.files.resolved import ResolvedPath, printable
 from amplifier_kit.files.text import FileText, UndecodableTextError
-from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.media import (
-    MAX_IMAGE_CHARACTERS,
-    MEDIA_HEAD,
-    image_block,
-    media_type,
-)
+from amplifier_kit.media.files import media_data, most_bytes
+from amplifier_sdk.errors import MediaError
+from amplifier_sdk.media import MEDIA_HEAD, MediaBlock, kind_of, media_type
 
 __all__ = ["SHOWN", "PlaceContents", "Status", "read_place"]
 
@@ -33,6 +28,7 @@ Status: TypeAlias = Literal[
     "loaded",
     "directory",
     "image",
+    "media",
     "duplicate",
     "missing",
     "too_large",
@@ -43,11 +39,9 @@ Status: TypeAlias = Literal[
 ]
 """What became of a mention."""
 
-SHOWN: Final = frozenset[Status]({"loaded", "directory", "image"})
+SHOWN: Final = frozenset[Status]({"loaded", "directory", "image", "media"})
 """Where there is something to show."""
 
-# Base64 makes four characters of three bytes.
-_MOST_IMAGE_BYTES: Final = MAX_IMAGE_CHARACTERS // 4 * 3
 _MOST_ENTRIES: Final = 200
 
 
@@ -59,7 +53,7 @@ class PlaceContents:
         status: what became of it.
         path: where it is, links resolved.
         content: the text; empty where there is none to show.
-        image: an image in place of a text.
+        media: an image, a PDF and the like in place of a text.
         note: why nothing, or not all, is shown.
         looked_at: how many bytes were read for it.
     """
@@ -67,7 +61,7 @@ class PlaceContents:
     status: Status
     path: Path
     content: str = attrs.field(default="", repr=False)
-    image: ImageBlock | None = attrs.field(default=None, repr=False)
+    media: MediaBlock | None = attrs.field(default=None, repr=False)
     note: str = ""
     looked_at: int = 0
 
@@ -116,9 +110,10 @@ def _read_spot(
         # By content, since names lie; a file that is no image is read once all the
         # same.
         head = file.read(MEDIA_HEAD)
-        found = media_type(head) or ""
-        if found.startswith("image/") and lines is None:
-            return _image(spot, found, head + file.read(_MOST_IMAGE_BYTES + 1))
+        found = media_type(head)
+        if found is not None and lines is None:
+            most = most_bytes(kind_of(found))
+            return _media(spot, kind_of(found), head + file.read(most + 1))
         # Lines far down are looked for in a bounded part of the file.
         if lines is None:
             wanted = max_bytes
@@ -129,15 +124,24 @@ def _read_spot(
     return _text(spot, data, status.st_size, lines, max_bytes)
 
 
-def _image(spot: ResolvedPath, found: str, data: bytes) -> PlaceContents:
-    if len(data) > _MOST_IMAGE_BYTES:
-        note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
+def _media(spot: ResolvedPath, kind: str, data: bytes) -> PlaceContents:
+    if len(data) > most_bytes(kind):
+        article = "an" if kind[0] in "aei" else "a"
+        note = f"{article} {kind} of more than {most_bytes(kind)} bytes"
         return PlaceContents(
             status="too_large", path=spot.path, note=note, looked_at=len(data)
         )
-    block = image_block(found, base64.b64encode(data).decode())
+    try:
+        block = media_data(data, spot.path.name)
+    except MediaError as error:
+        return PlaceContents(
+            status="too_large", path=spot.path, note=str(error), looked_at=len(data)
+        )
     return PlaceContents(
-        status="image", path=spot.path, image=block, looked_at=len(data)
+        status="image" if kind == "image" else "media",
+        path=spot.path,
+        media=block,
+        looked_at=len(data),
     )
 
 

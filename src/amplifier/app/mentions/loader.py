@@ -328,7 +328,7 @@ class _Loading:
 
 
 def prepend_context_to_markdown(context: Sequence[Message], markdown: str) -> str:
-    """Return a text with what it mentions before it; texts alone, since an instruction has no images."""
+    """Return a text with what it mentions before it; texts alone, since an instruction shows no media."""
     return "\n\n".join([*(message.text for message in context), markdown])
 
 
@@ -351,16 +351,16 @@ def _message(entry: _Entry) -> Message:
         "source": "mention",
         _METADATA: {place: entry.digest or "" for _, place in entry.credits},
     }
-    image = entry.reading.image
-    if image is None:
+    media = entry.reading.media
+    if media is None:
         text = f"{head}{guard_context(entry.reading.content)}{tail}"
         return Message(role="developer", content=text, metadata=metadata)
-    blocks: list[ContentBlock] = [TextBlock(text=head), image, TextBlock(text=tail)]
+    blocks: list[ContentBlock] = [TextBlock(text=head), media, TextBlock(text=tail)]
     return Message(role="developer", content=blocks, metadata=metadata)
 
 
 def _content_of(reading: PlaceContents) -> str:
-    """Return what is counted and compared of a place: its text, or the data of its image."""
-    if reading.image is None:
+    """Return what is counted and compared of a place: its text, or the data of its media."""
+    if reading.media is None:
         return reading.content
-    return str(reading.image.source.get("data"))
+    return str(reading.media.source.get("data"))
