@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -95,6 +96,31 @@ async def test_enter_submits_and_ctrl_j_or_alt_enter_adds_line(
             EnteredLine("one"),
             EnteredLine("two\nthree\nfour"),
         ]
+
+
+@pytest.mark.parametrize("form", ["{}", "'{}'", "file://{}", "{} "])
+async def test_the_pasted_path_of_an_image_is_a_mention(
+    tmp_path: Path, form: str
+) -> None:
+    path = tmp_path / "a dot.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text(f"See \x1b[200~{form.format(path)}\x1b[201~\r")
+
+        assert await typed.until(1) == [
+            EnteredLine(f'See @"{path}"', "See [Image #1: a dot.png]")
+        ]
+
+
+@pytest.mark.parametrize("text", ["{}/a.txt", "{}/none.png", "{}", "{}/pipe", "a\nb"])
+async def test_other_pasted_paths_stay_as_they_are(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    os.mkfifo(tmp_path / "pipe")
+    pasted = text.format(tmp_path)
+    async with typist(tmp_path) as typed:
+        typed.keys.send_text(f"\x1b[200~{pasted}\x1b[201~\r")
+
+        assert await typed.until(1) == [EnteredLine(pasted)]
 
 
 async def test_a_pasted_text_is_one_text(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_long_text_is_collapsed_and_sent_whole() -> None:
 @pytest.mark.parametrize("quote", ["", "'"])
 def test_an_image_is_a_mention_of_its_file(tmp_path: Path, quote: str) -> None:
     image = tmp_path / "my shot].png"
-    image.write_bytes(b"x")
+    image.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
     pastes = Pastes()
     shown = pastes.collapse(f"{quote}{image}{quote}\n")
 

@@ -15,10 +15,10 @@ from amplifier.app.session_plan import Composition
 from amplifier.app.sessions import open_session
 from amplifier.app.tool_calls import ToolShown, show_tools
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_kit.installation import install_command
 from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
-from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

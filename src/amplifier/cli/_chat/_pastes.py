@@ -1,13 +1,14 @@
-"""Long texts and images that were pasted: a placeholder stands for each in the prompt, and all of it is sent."""
+"""Long texts and media that were pasted: a placeholder stands for each in the prompt, and all of it is sent."""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from pathlib import Path
 from typing import Final
 
 import attrs
+
+from amplifier.cli._chat._pasted_media import pasted_media
 
 __all__ = ["Pastes"]
 
@@ -15,8 +16,9 @@ _SHORT_LINES: Final = 10
 _SHORT_CHARACTERS: Final = 1_000
 _MAX_CHARACTERS: Final = 20_000_000
 """How much is remembered of what was pasted; the oldest is forgotten first."""
-_IMAGES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
-_PLACEHOLDER: Final = re.compile(r"\[(?:Pasted|Image) #\d+: [^\]\n]*\]")
+_PLACEHOLDER: Final = re.compile(
+    r"\[(?:Pasted|Image|Audio|Document|Video) #\d+: [^\]\n]*\]"
+)
 
 
 @attrs.define(eq=False)
@@ -28,9 +30,9 @@ class Pastes:
 
     def collapse(self, text: str) -> str:
         """Return what the prompt shows of a pasted text: itself where it is short, else a placeholder."""
-        image = _image(text)
-        if image is not None:
-            return self._keep("Image", image.name, f'@"{image}"')
+        media = pasted_media(text)
+        if media is not None:
+            return self._keep(media.kind.capitalize(), media.path.name, media.mention)
         lines = text.count("\n") + 1
         if lines <= _SHORT_LINES and len(text) <= _SHORT_CHARACTERS:
             return text
@@ -52,17 +54,3 @@ class Pastes:
     @property
     def _size(self) -> int:
         return sum(map(len, self._texts.values()))
-
-
-def _image(text: str) -> Path | None:
-    """Return the image whose path was pasted, as terminals paste a file that is dropped on them."""
-    name = text.strip().strip("'\"").replace("\\ ", " ")
-    if "\n" in name or '"' in name or len(name) > _SHORT_CHARACTERS:
-        return None
-    path = Path(name)
-    try:
-        if path.suffix.lower() in _IMAGES and path.is_absolute() and path.is_file():
-            return path
-    except (OSError, ValueError):  # what no file can be called
-        return None
-    return None

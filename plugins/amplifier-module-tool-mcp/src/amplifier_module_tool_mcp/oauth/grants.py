@@ -153,8 +153,8 @@ class GrantStore:
         """
         if not self.keyring.is_there():
             raise AmplifierError(
-                f"There is no keyring to store tokens in: {install_command('amplifier[keyring]')}, or store them in a file that"
-                " only you read with --store-in file"
+                f"There is no keyring to store tokens in: {install_command('amplifier[keyring]')}, or store them in a"
+                " file that only you read with --store-in file"
             )
 
     @staticmethod
