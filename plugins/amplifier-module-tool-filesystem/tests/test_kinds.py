@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from amplifier_module_tool_filesystem import Filesystem
-from amplifier_sdk.content import ImageBlock, TextBlock, block_from_dict, block_to_dict
+from amplifier_sdk.content import (
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    block_from_dict,
+    block_to_dict,
+)
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
@@ -91,6 +97,33 @@ async def test_an_image_has_a_largest_size(mount: Mount, root: Path) -> None:
         match=r"'a\.png': the image \(image/png\) has 44 bytes, more than the 43",
     ):
         await mount({"max_image_bytes": len(PNG) - 1}).read_file("a.png")
+
+
+async def test_a_pdf_is_a_block_with_its_name(files: Filesystem, root: Path) -> None:
+    data = b"%PDF-1.7\n" + bytes(range(256))
+    (root / "a.pdf").write_bytes(data)
+
+    output, blocks = await read(files, "a.pdf")
+
+    assert output["media_type"] == "application/pdf"
+    assert blocks[1] == DocumentBlock(
+        source={
+            "type": "base64",
+            "media_type": "application/pdf",
+            "data": base64.b64encode(data).decode(),
+            "name": "a.pdf",
+        }
+    )
+
+
+async def test_an_image_that_claims_to_be_huge_is_refused(
+    files: Filesystem, root: Path
+) -> None:
+    claim = struct.pack(">I4sII", 13, b"IHDR", 2**31, 2**31)
+    (root / "a.png").write_bytes(PNG[:8] + claim)
+
+    with pytest.raises(ToolError, match="claims to have 2147483648 x 2147483648"):
+        await files.read_file("a.png")
 
 
 async def test_a_cut_image_has_no_size_and_raw_reads_none(

@@ -37,10 +37,14 @@ class PixelSize:
     @property
     def is_sane(self) -> bool:
         """Whether a model may get the image."""
+        return self.width > 0 < self.height and not self.is_huge
+
+    @property
+    def is_huge(self) -> bool:
+        """Whether it claims more than any model takes."""
         return (
-            0 < self.width <= MOST_SIDE
-            and 0 < self.height <= MOST_SIDE
-            and self.width * self.height <= MOST_PIXELS
+            max(self.width, self.height) > MOST_SIDE
+            or self.width * self.height > MOST_PIXELS
         )
 
 

@@ -52,7 +52,7 @@ class FilesystemConfig:
         read_before_write: whether a file must have been read in the session, and not changed since, before it
             is edited or written over.
         respect_ignore_files: whether `glob` and `grep` leave out what `.gitignore` and `.ignore` files name.
-        max_image_bytes: the largest image that is read.
+        max_image_bytes: the largest image or PDF that is read.
         max_read_bytes: the most file text that one result holds, in bytes of UTF-8.
         max_file_bytes: the largest file that is written, edited or searched.
         max_scan_bytes: how much of a file `read_file` reads on behind the lines asked for to count the rest.

@@ -17,13 +17,13 @@ from amplifier_kit.files.text import (
     UndecodableTextError,
 )
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.images import Image
+from amplifier_module_tool_filesystem.media import MediaFile, shown_type
 from amplifier_module_tool_filesystem.notebooks import Notebook
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.media import MEDIA_HEAD, media_type
+from amplifier_sdk.media import MEDIA_HEAD
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["FilePage", "FilePageReader"]
@@ -88,7 +88,7 @@ class FilePageReader:
     _cut: bool = attrs.field(default=False, init=False)
     _full: bool = attrs.field(default=False, init=False)
 
-    def read(self) -> FilePage | Image:
+    def read(self) -> FilePage | MediaFile:
         """Read the page; an image is read whole, and of a notebook the text that its cells make.
 
         Raises:
@@ -111,14 +111,14 @@ class FilePageReader:
             self.workspace.known.note(spot.path, FileVersion.of(status))
             return found
 
-    def _read(self, path: str, file: BufferedReader, size: int) -> FilePage | Image:
+    def _read(self, path: str, file: BufferedReader, size: int) -> FilePage | MediaFile:
         if self.raw:
             return self._read_page(path, file, size)
-        found = media_type(file.peek(MEDIA_HEAD))
-        if found is not None and found.startswith("image/"):
+        found = shown_type(file.peek(MEDIA_HEAD))
+        if found is not None:
             most = self.config.max_image_bytes
-            Image.check_size(self.file_path, found, size, most)
-            return Image(path=path, media_type=found, data=file.read(most))
+            MediaFile.check_size(self.file_path, found, size, most)
+            return MediaFile(path=path, media_type=found, data=file.read(most))
         # JSON must be read whole, so a larger notebook is shown as the text that it is.
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)
