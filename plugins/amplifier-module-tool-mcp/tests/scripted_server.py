@@ -145,6 +145,14 @@ def call(request: dict) -> None:
                 "type": "resource",
                 "resource": {"uri": "note:///d", "mimeType": "image/png", "blob": PNG},
             },
+            {
+                "type": "resource",
+                "resource": {
+                    "uri": "note:///e",
+                    "mimeType": "application/pdf",
+                    "blob": "JVBERi0xLjc=",
+                },
+            },
         ]
         answer(request, {"content": parts, "structuredContent": {"n": 1}})
     elif name == "change":

@@ -108,6 +108,7 @@ async def test_a_result_is_told_part_by_part(
             "TextBlock",
             "ImageBlock",
             "ImageBlock",
+            "DocumentBlock",
         ]
         assert isinstance(result.content[1], ImageBlock)
         assert result.content[1].source["media_type"] == "image/png"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
-from amplifier_sdk.content import ContentBlock, TextBlock
+from amplifier_sdk.content import ContentBlock, DocumentBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import (
     MAX_IMAGE_CHARACTERS,
@@ -37,6 +37,7 @@ __all__ = [
     "words_of",
 ]
 
+_PDF: Final = "application/pdf"
 _MOST_IMAGES: Final = 10
 _LONGEST_LINE: Final = 300
 _MOST_PROBLEMS: Final = 20
@@ -44,7 +45,7 @@ _MOST_PROBLEMS: Final = 20
 
 @attrs.define(eq=False)
 class ResultCollector:
-    """Collects what a server sent: texts, images, and a line for each thing that is not shown.
+    """Collects what a server sent: texts, images, documents, and a line for each thing that is not shown.
 
     Args:
         source: who said it, for the mark.
@@ -60,15 +61,20 @@ class ResultCollector:
         """Take a text."""
         self._texts.append(text)
 
-    def add_image(self, data: str, declared: str) -> None:
-        """Take an image in base64; one that models do not accept becomes a line of text."""
-        kind = _image_kind(data)
+    def add_media(self, data: str, declared: str) -> None:
+        """Take an image or a PDF in base64; one that models do not accept becomes a line of text."""
+        kind = _shown_kind(data)
+        what = "document" if _PDF in (kind, declared) else "image"
         if kind is None:
-            self._texts.append(f"[{one_line(declared)}: no image that can be shown]")
+            self._texts.append(f"[{one_line(declared)}: no {what} that can be shown]")
         elif len(data) > MAX_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
+            article = "an" if what == "image" else "a"
             self._texts.append(
-                f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]"
+                f"[{article} {what} of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]"
             )
+        elif kind == _PDF:
+            source: JSONObject = {"type": "base64", "media_type": kind, "data": data}
+            self._images.append(DocumentBlock(source=source))
         else:
             self._images.append(image_block(kind, data))
 
@@ -132,7 +138,7 @@ def add_parts(reading: ResultCollector, parts: Iterable[Part]) -> None:
             case "text":
                 reading.add_text(part.text)
             case "image":
-                reading.add_image(part.data, part.mime_type)
+                reading.add_media(part.data, part.mime_type)
             case "audio":
                 reading.add_unshown(part.mime_type, part.data)
             case "resource_link":
@@ -168,8 +174,8 @@ def _add_resource(
     kind = part.mime_type or "application/octet-stream"
     if isinstance(text, str):
         reading.add_text(f"{one_line(part.uri)}:\n{text}")
-    elif kind.startswith("image/"):
-        reading.add_image(data, kind)
+    elif kind.startswith("image/") or _shown_kind(data) == _PDF:
+        reading.add_media(data, kind)
     else:
         reading.add_unshown(f"{kind} of {part.uri}", data)
 
@@ -186,8 +192,8 @@ def _is_told(structured: JSONValue, parts: Sequence[Part]) -> bool:
     return False
 
 
-def _image_kind(data: str) -> str | None:
-    """Tell an image's true kind; `None` for what is none that models take."""
+def _shown_kind(data: str) -> str | None:
+    """Tell the true kind of an image or a PDF; `None` for what is none that models take."""
     try:
         head = binascii.a2b_base64(data[: 2 * MEDIA_HEAD], strict_mode=False)
         # Checked as a whole only where it may be shown: vendors refuse a request with
@@ -197,7 +203,9 @@ def _image_kind(data: str) -> str | None:
     except ValueError:
         return None
     found = media_type(head)
-    return found if found is not None and found.startswith("image/") else None
+    if found is not None and (found.startswith("image/") or found == _PDF):
+        return found
+    return None
 
 
 def _size(data: str) -> int:
