@@ -336,7 +336,7 @@ async def test_an_image_for_a_blind_model_is_refused_in_one_line(
     assert len(events.data("llm:request")) == 1, "it is not sent again"
 
 
-async def test_an_image_is_refused_before_the_request_where_it_is_known(
+async def test_an_image_is_refused_unsent_where_the_model_is_known(
     server: Server, vendor: Vendor
 ) -> None:
     is_listed = vendor.module is ChatCompletionsProvider

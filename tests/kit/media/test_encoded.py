@@ -58,7 +58,7 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
     assert without_media([text]) == [text]
 
 
-def test_text_that_only_begins_like_media_is_searched_for_secrets() -> None:
+def test_text_that_only_begins_like_media_is_searched() -> None:
     text = "iVBORw0KGgo" + "A" * 80 + " AKIAIOSFODNN7EXAMPLE"
 
     assert not is_encoded_media(text)
