@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["token"]
 
 T = TypeVar("T")
+
+_DAY: Final = 86_400.0
 
 _store_option = click.option(
     "--store",
@@ -49,11 +52,17 @@ def token() -> None:
     show_default=True,
     help="Whose sessions it finds; tenants share nothing.",
 )
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0, min_open=True, max=36_500),
+    help="Days after which it lets nobody in any more. [default: never]",
+)
 @_store_option
 @debug_option
-def _add(name: str, role: Role, tenant: str, store: str) -> None:
+def _add(name: str, role: Role, tenant: str, days: float | None, store: str) -> None:
     """Make a token for NAME; it goes to standard output this once, and is stored as a hash."""
-    say(_with_tokens(store, lambda tokens: tokens.add(name, tenant, role)))
+    lasts = None if days is None else days * _DAY
+    say(_with_tokens(store, lambda tokens: tokens.add(name, tenant, role, lasts=lasts)))
     notice(f"{one_line(name)} is {role} of tenant {one_line(tenant)}")
 
 
@@ -63,7 +72,8 @@ def _add(name: str, role: Role, tenant: str, store: str) -> None:
 def _list(store: str) -> None:
     """List the tokens, without their secrets."""
     for each in _with_tokens(store, lambda tokens: tokens.load()):
-        say(f"{one_line(each.name)}  {each.role}  {each.tenant}")
+        until = "" if each.expires is None else f"  until {_date(each.expires)}"
+        say(f"{one_line(each.name)}  {each.role}  {each.tenant}{until}")
 
 
 @token.command("remove")
@@ -74,6 +84,10 @@ def _remove(name: str, store: str) -> None:
     """Let nobody in any more with the token of NAME."""
     _with_tokens(store, lambda tokens: tokens.remove(name))
     notice(f"{one_line(name)} may call no more")
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
 
 
 def _with_tokens(name: str, use: Callable[[TokenStore], Awaitable[T]]) -> T:

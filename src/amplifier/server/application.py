@@ -17,11 +17,13 @@ from starlette.types import Message, Receive, Scope, Send
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.kernel.groups import open_group
+from amplifier.kernel.reports import report
 from amplifier.server.activity import ActivityLog
 from amplifier.server.followers import Followers
 from amplifier.server.insights import Insights
 from amplifier.server.members import Member, Members
 from amplifier.server.page_routes import page_routes
+from amplifier.server.readiness import Readiness
 from amplifier.server.reaper import Reaper
 from amplifier.server.roles import Role
 from amplifier.server.sessions import StoredSessions
@@ -41,12 +43,13 @@ from amplifier.serving.metrics import Metrics
 from amplifier.serving.operations import Endpoint, Operation, routes_of
 from amplifier.serving.schema import EVENT_SCHEMA
 from amplifier.serving.tokens import Client
-from amplifier_sdk.errors import StoreUnavailableError
+from amplifier_sdk.errors import StoreError
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["StoredServer"]
 
 _REAP: Final = 5.0
+_MAX_PATH: Final = 300
 
 
 @attrs.define(eq=False)
@@ -124,13 +127,17 @@ class StoredServer:
         app = Starlette(
             routes=[
                 *page_routes(),
-                *self._public_routes(document_of("amplifier serve", operations)),
+                *_public_routes(
+                    Readiness(self.stores, activity),
+                    document_of("amplifier serve", operations),
+                ),
                 *routes_of(operations, members),
             ],
             exception_handlers={
                 RequestError: answer_request_error,
                 HTTPException: answer_http_exception,
-                StoreUnavailableError: _answer_unavailable,
+                StoreError: _answer_unavailable,
+                OSError: _answer_unavailable,
                 Exception: answer_unexpected,
             },
         )
@@ -138,30 +145,30 @@ class StoredServer:
         app.router.redirect_slashes = False
         return app
 
-    def _public_routes(self, document: JSONObject) -> Iterator[Route]:
-        """Yield what anybody may ask for: it says nothing of sessions."""
 
-        async def show_health(_request: Request) -> Response:
-            return JSONAnswer({"status": "ok"})
+def _public_routes(readiness: Readiness, document: JSONObject) -> Iterator[Route]:
+    """Yield what anybody may ask for: it says nothing of sessions."""
 
-        async def show_readiness(_request: Request) -> Response:
-            store = await self.stores.server()
-            await store.read_record("server-tokens")
-            return JSONAnswer({"status": "ready"})
+    async def show_health(_request: Request) -> Response:
+        return JSONAnswer({"status": "ok"})
 
-        async def show_schema(_request: Request) -> Response:
-            return JSONAnswer(EVENT_SCHEMA, media_type="application/schema+json")
+    async def show_readiness(_request: Request) -> Response:
+        await readiness.check()
+        return JSONAnswer({"status": "ready"})
 
-        async def show_document(_request: Request) -> Response:
-            return JSONAnswer(document)
+    async def show_schema(_request: Request) -> Response:
+        return JSONAnswer(EVENT_SCHEMA, media_type="application/schema+json")
 
-        for path, endpoint in (
-            ("/healthz", show_health),
-            ("/readyz", show_readiness),
-            ("/schema/events.json", show_schema),
-            ("/openapi.json", show_document),
-        ):
-            yield Route(path, endpoint, methods=["GET"])
+    async def show_document(_request: Request) -> Response:
+        return JSONAnswer(document)
+
+    for path, endpoint in (
+        ("/healthz", show_health),
+        ("/readyz", show_readiness),
+        ("/schema/events.json", show_schema),
+        ("/openapi.json", show_document),
+    ):
+        yield Route(path, endpoint, methods=["GET"])
 
 
 def _guarded(
@@ -182,24 +189,27 @@ def _checked(operation: Operation, role: Role, activity: ActivityLog) -> Endpoin
     @wraps(endpoint)
     async def checked(request: Request, client: Client) -> Response:
         assert isinstance(client, Member)
-        client.require(role)
+        entry: JSONObject = {
+            "token": client.token.name,
+            "action": endpoint.__name__,
+            "path": request.url.path[:_MAX_PATH],
+        }
+        try:
+            client.require(role)
+        except RequestError:
+            await activity.note("audit", client.tenant, {**entry, "refused": True})
+            raise
         if operation.method != "GET":
             # what cannot be noted is not done
-            await activity.note(
-                "audit",
-                {
-                    "tenant": client.tenant,
-                    "token": client.token.name,
-                    "action": endpoint.__name__,
-                    "path": request.url.path[:300],
-                },
-            )
+            await activity.note("audit", client.tenant, entry)
         return await endpoint(request, client)
 
     return checked
 
 
-def _answer_unavailable(_request: Request, _error: Exception) -> Response:
-    message = "The store cannot be reached"
-    error: JSONObject = {"code": "store_unavailable", "message": message}
-    return JSONAnswer({"error": error}, 503, {"Retry-After": "1"})
+def _answer_unavailable(_request: Request, error: Exception) -> Response:
+    # it names hosts, users and folders, which are no caller's business
+    report("server.store_failed", error)
+    message = "The store cannot be used at the moment; the server's log says why"
+    told: JSONObject = {"code": "store_unavailable", "message": message}
+    return JSONAnswer({"error": told}, 503, {"Retry-After": "1"})

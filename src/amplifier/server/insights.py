@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,11 +26,13 @@ from amplifier.server.members import Member
 from amplifier.server.records import approval_of, is_open_approval
 from amplifier.server.roles import Role
 from amplifier.server.sessions import StoredSessions
-from amplifier.server.stores import Tenant
+from amplifier.server.stores import DEFAULT_TENANT, Tenant
+from amplifier.serving.errors import RequestError
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Endpoint, Operation
 from amplifier.serving.tokens import Client
+from amplifier_kit.files import open_flags
 from amplifier_kit.logs.records import LOG_FILE
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -37,6 +41,7 @@ __all__ = ["Insights"]
 
 _OBJECT: Final[JSONObject] = {"type": "object"}
 _MAX_RECORDS: Final = 500
+_MAX_BYTES: Final = 2_000_000
 _MAX_ENTRIES: Final = 1000
 
 
@@ -147,8 +152,12 @@ class Insights:
         ]
         return JSONAnswer({"entries": listed})
 
-    async def show_metrics(self, _request: Request, _client: Client) -> Response:
-        """Show the metrics of this process as Prometheus reads them."""
+    async def show_metrics(self, _request: Request, client: Client) -> Response:
+        """Show the metrics of this process as Prometheus reads them; they are of all tenants."""
+        assert isinstance(client, Member)
+        if client.tenant != DEFAULT_TENANT:
+            told = f"Metrics are of all tenants; only {DEFAULT_TENANT!r} reads them"
+            raise RequestError(403, "forbidden", told)
         text = self.sessions.metrics.to_text()
         return Response(text, media_type=METRICS_TYPE)
 
@@ -195,16 +204,25 @@ def _trace(tenant: Tenant, session_id: str) -> JSONObject:
     return page_data(read_trace(LogLibrary(tenant.places).family(log)))
 
 
+def _without_links(path: str, _flags: int) -> int:
+    return os.open(path, open_flags.READ)
+
+
 def _records(path: Path) -> list[JSONValue]:
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb", opener=_without_links) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _MAX_BYTES))
             lines = deque(stream, _MAX_RECORDS)
-    except FileNotFoundError:
-        return []
+    except OSError as error:
+        # a link may lead to what is another tenant's
+        if isinstance(error, FileNotFoundError) or error.errno == errno.ELOOP:
+            return []
+        raise
     records: list[JSONValue] = []
     for line in lines:
         try:
             records.append(json.loads(line))
-        except ValueError:  # one that is being written
+        except ValueError:  # one that is being written, or begins before
             continue
     return records

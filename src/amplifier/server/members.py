@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hmac import compare_digest
+from time import time
 from typing import Final
 
 import anyio
@@ -29,10 +30,22 @@ class Member(Client):
     Args:
         tenant: whose sessions they find.
         role: what they may do.
+        expires: when nobody may call with it any more, in seconds since the epoch; `None` for never.
     """
 
     tenant: str = attrs.field(kw_only=True)
     role: Role = attrs.field(kw_only=True)
+    expires: float | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the token has ended."""
+        return self.expires is not None and self.expires <= time()
+
+    def has_rights_of(self, other: Member) -> bool:
+        """Tell whether they may do just what another one may."""
+        rights = (self.tenant, self.role, self.expires)
+        return rights == (other.tenant, other.role, other.expires)
 
     def require(self, role: Role) -> None:
         """Refuse what the role may not.
@@ -67,7 +80,7 @@ class Members:
         for known, member in self._known.items():
             if compare_digest(known.encode(), given):
                 found = member
-        if found is None:
+        if found is None or found.is_expired:
             raise refused()
         return found
 
@@ -76,26 +89,41 @@ class Members:
         return {member.tenant for member in self._known.values()}
 
     async def load(self) -> None:
-        """Read the tokens; who is still there keeps what they use."""
+        """Read the tokens; who is still there as they were keeps what they use, and what others read ends."""
         known: dict[str, Member] = {}
         for token in await self.tokens.load():
-            before = self._known.get(token.hash)
-            known[token.hash] = before or _member(token)
-        self._known = known
+            made, before = _member(token), self._known.get(token.hash)
+            is_same = before is not None and before.has_rights_of(made)
+            known[token.hash] = before if before is not None and is_same else made
+        former, self._known = self._known, known
+        for key, member in former.items():
+            if known.get(key) is not member or member.is_expired:
+                member.revoke()
 
     async def follow(self) -> None:
-        """Read the tokens whenever they change, until cancelled."""
+        """Read the tokens whenever they change or one of them ends, until cancelled."""
         seen = ""
         while True:
             try:
-                seen = await self.tokens.wait_for_change(seen, max_wait=_POLL)
+                seen = await self.tokens.wait_for_change(
+                    seen, max_wait=self._until_one_ends()
+                )
                 await self.load()
             except (AmplifierError, OSError) as error:
                 report("server.tokens_not_read", error)
                 await anyio.sleep(_RETRY)
 
+    def _until_one_ends(self) -> float:
+        now = time()
+        left = [
+            member.expires - now
+            for member in self._known.values()
+            if member.expires is not None and not member.is_expired
+        ]
+        return min([_POLL, *left])
+
 
 def _member(token: StoredToken) -> Member:
     # who may call is decided by the hash above; nothing compares this secret
     limits = Token(name=token.name, secret=token.hash)
-    return Member(limits, tenant=token.tenant, role=token.role)
+    return Member(limits, tenant=token.tenant, role=token.role, expires=token.expires)

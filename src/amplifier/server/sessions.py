@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from time import time
 from typing import Final
 from uuid import uuid4
@@ -86,6 +88,7 @@ class StoredSessions:
     followers: Followers
     limits: ServerLimits
     metrics: Metrics
+    _beginning: Counter[str] = attrs.field(factory=Counter)
 
     def operations(self) -> Iterator[tuple[Role, Operation]]:
         """Describe them all, each with the role that it needs."""
@@ -242,22 +245,19 @@ class StoredSessions:
         """Begin a turn; its events are those of the session."""
         tenant, record = await self.session(request, client)
         wanted = await read_body(request, NewTurn, self.limits)
+        prompt = read_prompt(wanted.prompt)
         session_id, turn_id = str(record["session_id"]), str(uuid4())
-        if self.metrics.turns_running >= client.token.max_turns:
-            raise RequestError(503, "server_full", "Too many turns run in this process")
-        lease = await _acquired(tenant, session_id, client.token.name)
-        turn = AcceptedTurn(
-            tenant=tenant,
-            turn_id=turn_id,
-            prompt=read_prompt(wanted.prompt),
-            lease=lease,
-        )
-        try:
-            await self._accept(turn)
-        except BaseException:
-            await tenant.store.release(lease)
-            raise
-        self.engine.start(turn)
+        with self._room(tenant, client):
+            lease = await _acquired(tenant, session_id, client.token.name)
+            turn = AcceptedTurn(
+                tenant=tenant, turn_id=turn_id, prompt=prompt, lease=lease
+            )
+            try:
+                await self._accept(turn)
+            except BaseException:
+                await tenant.store.release(lease)
+                raise
+            self.engine.start(turn)
         return JSONAnswer({"turn_id": turn_id, "state": "running"}, 202)
 
     async def show_turn(self, request: Request, client: Client) -> Response:
@@ -338,6 +338,25 @@ class StoredSessions:
         if record is None or record.get("parent_id") is not None:
             raise no_session()
         return tenant, record
+
+    @contextmanager
+    def _room(self, tenant: Tenant, client: Client) -> Iterator[None]:
+        """Keep room for a turn while it begins.
+
+        Raises:
+            RequestError: the tenant has all that the token allows, or the process is full.
+        """
+        # of the tenant alone: what the others do neither shows nor takes their room
+        running = self.engine.running(tenant.name) + self._beginning[tenant.name]
+        client.check_room("turns", running, client.token.max_turns)
+        begun = self.metrics.turns_running + self._beginning.total()
+        if begun >= self.limits.max_sessions:
+            raise RequestError(503, "server_full", "Too many turns run in this process")
+        self._beginning[tenant.name] += 1
+        try:
+            yield
+        finally:
+            self._beginning[tenant.name] -= 1
 
     async def _accept(self, turn: AcceptedTurn) -> None:
         """Store that a turn runs, and what takes the wish to cancel it."""

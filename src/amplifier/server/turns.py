@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import Final, Protocol
@@ -66,6 +67,9 @@ class TurnEngine(Protocol):
     def start(self, turn: AcceptedTurn) -> None:
         """Have a turn run; it is stored, and what becomes of it is read from the store."""
 
+    def running(self, tenant: str) -> int:
+        """Return how many turns of a tenant run in this process."""
+
 
 @attrs.frozen(eq=False)
 class LocalTurns:
@@ -82,10 +86,23 @@ class LocalTurns:
     options: PlanOptions
     activity: ActivityLog
     metrics: Metrics
+    _running: Counter[str] = attrs.field(factory=Counter)
 
     def start(self, turn: AcceptedTurn) -> None:
         """Have a turn run in a task of its own."""
-        self.group.start_soon(_LocalTurn(self, turn).run)
+        # counted before its task runs: others may come meanwhile
+        self._running[turn.tenant.name] += 1
+        self.group.start_soon(self._run, turn)
+
+    def running(self, tenant: str) -> int:
+        """Return how many turns of a tenant run here."""
+        return self._running[tenant]
+
+    async def _run(self, turn: AcceptedTurn) -> None:
+        try:
+            await _LocalTurn(self, turn).run()
+        finally:
+            self._running[turn.tenant.name] -= 1
 
 
 @attrs.define(eq=False)

@@ -81,7 +81,8 @@ class EventStreamResponse(Response):
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
-        with self._turn.reader(), self._counted():
+        scope = anyio.CancelScope()
+        with self._turn.reader(), self._counted(scope), scope:
             async with open_group() as group:
                 group.start_soon(until_disconnected, receive, group.cancel_scope)
                 group.start_soon(self._watch, group.cancel_scope)
@@ -89,21 +90,19 @@ class EventStreamResponse(Response):
                 group.cancel_scope.cancel()
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, scope: anyio.CancelScope) -> Iterator[None]:
         """Count the stream; others may have come since the request was let in.
 
         Raises:
-            RequestError: the token has all the streams that it may have.
+            RequestError: the token has all the streams that it may have, or ended.
         """
-        client, metrics = self._client, self._metrics
-        client.check_room("streams", client.streams, client.token.max_streams)
-        client.streams += 1
-        metrics.streams_open += 1
-        try:
-            yield
-        finally:
-            client.streams -= 1
-            metrics.streams_open -= 1
+        metrics = self._metrics
+        with self._client.streaming(scope):
+            metrics.streams_open += 1
+            try:
+                yield
+            finally:
+                metrics.streams_open -= 1
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         """Have a comment sent where nothing else was, and leave a reader that takes nothing."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
@@ -64,7 +65,8 @@ class Client:
     token: Token
     sessions: dict[str, ServedSession] = attrs.field(factory=dict)
     turns: int = 0
-    streams: int = 0
+    _streams: set[anyio.CancelScope] = attrs.field(factory=set)
+    _is_revoked: bool = False
     _allowance: float = attrs.field(init=False)
     _counted_at: float | None = None
 
@@ -89,6 +91,33 @@ class Client:
                 429, "too_many_requests", f"More than {limit} requests a minute", wait
             )
         self._allowance -= 1
+
+    @property
+    def streams(self) -> int:
+        """How many it reads."""
+        return len(self._streams)
+
+    @contextmanager
+    def streaming(self, scope: anyio.CancelScope) -> Iterator[None]:
+        """Count a stream for a block; its scope is cancelled when the token ends.
+
+        Raises:
+            RequestError: the token has all the streams that it may have, or ended since the request was let in.
+        """
+        if self._is_revoked:
+            raise refused()
+        self.check_room("streams", self.streams, self.token.max_streams)
+        self._streams.add(scope)
+        try:
+            yield
+        finally:
+            self._streams.discard(scope)
+
+    def revoke(self) -> None:
+        """End what the holder reads, and let them begin no other stream."""
+        self._is_revoked = True
+        for scope in self._streams:
+            scope.cancel()
 
     def check_room(self, kind: str, used: int, limit: int) -> None:
         """Refuse what would be more than the token allows.

@@ -1,0 +1,60 @@
+"""Whether a server can do what callers want of it: its store takes what is written, and its folder is there."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier.server.activity import ActivityLog
+from amplifier.server.stores import ServerStores
+from amplifier_sdk.errors import StoreUnavailableError
+
+__all__ = ["Readiness"]
+
+_FRESH: Final = 1.0
+_TIMEOUT: Final = 5.0
+
+
+@attrs.define(eq=False)
+class Readiness:
+    """Checks the server for whoever sends it callers; anybody may ask, and the store is asked once a second.
+
+    Args:
+        stores: the server's.
+        activity: what it writes in.
+    """
+
+    stores: ServerStores
+    activity: ActivityLog
+    _checked_at: float | None = None
+    _checking: anyio.Lock = attrs.field(factory=anyio.Lock)
+
+    async def check(self) -> None:
+        """Return where the server is ready.
+
+        Raises:
+            StoreError: the store takes nothing at the moment.
+            OSError: likewise, or the served folder is gone.
+        """
+        async with self._checking:
+            now, before = anyio.current_time(), self._checked_at
+            if before is not None and now - before < _FRESH:
+                return
+            try:
+                with anyio.fail_after(_TIMEOUT):
+                    await self.activity.check()
+                    await to_thread.run_sync(self._check_folder)
+            except TimeoutError:
+                told = f"the store has not answered for {_TIMEOUT:g} seconds"
+                raise StoreUnavailableError(told) from None
+            self._checked_at = anyio.current_time()
+
+    def _check_folder(self) -> None:
+        folder = self.stores.places.working_dir
+        # sessions write there; a folder that is gone is no place for a turn
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"Nothing can be written in {str(folder)!r}")
