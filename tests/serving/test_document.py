@@ -25,7 +25,7 @@ PLENTY = Token(
     max_turns=100_000,
     may_read_metrics=True,
 )
-SAMPLE = re.compile(r"amplifier_server_\w+(\{\w+=\"\w+\"\})? \d+(\.\d+)?")
+SAMPLE = re.compile(r"amplifier_server_\w+(\{\w+=\"[\w.+]+\"\})? \d+(\.\d+)?")
 
 
 async def test_the_metrics_count_what_happened() -> None:
@@ -56,7 +56,7 @@ async def test_the_metrics_count_what_happened() -> None:
     assert 'kind="output"} 0' not in read.body.decode()
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     named = {re.split(r"[{ ]", line)[0] for line in samples}
-    assert {re.sub(r"_(sum|count)$", "", name) for name in named} == described
+    assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in named} == described
 
 
 async def test_the_document_names_every_address() -> None:

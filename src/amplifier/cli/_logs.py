@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import MutableMapping
@@ -18,16 +19,17 @@ _SHOWN_ELSEWHERE: Final = frozenset({"module.load_failed", "tool.failed"})
 """What the commands tell in words of their own."""
 
 
-def configure_logs(*, debug: bool) -> None:
+def configure_logs(*, debug: bool, as_json: bool = False) -> None:
     """Send the log to standard error.
 
     Args:
         debug: everything with tracebacks, instead of one line for each warning.
+        as_json: a JSON object for each record, those of requests among them.
     """
     if debug:
         level = logging.DEBUG
     else:
-        level = logging.WARNING
+        level = logging.INFO if as_json else logging.WARNING
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -37,7 +39,7 @@ def configure_logs(*, debug: bool) -> None:
                 if debug
                 else [_without_repetition]
             ),
-            _line,
+            *([_timed, _json_line] if as_json else [_line]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -55,6 +57,18 @@ def _without_repetition(
     if isinstance(error, BaseException):
         event["error"] = f"{type(error).__name__}: {error}"
     return event
+
+
+_timed: Final = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
+
+
+def _json_line(_: object, __: str, event: MutableMapping[str, object]) -> str:
+    """Write the record without secrets; what has no form in JSON is written as text."""
+    known = {
+        key: value if isinstance(value, (str, int, float, bool)) else str(value)
+        for key, value in event.items()
+    }
+    return json.dumps(StrictRedactor().redact(dict(known)))
 
 
 def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -35,16 +36,25 @@ _MARKS: Final[dict[Status, tuple[str, str]]] = {
     show_default=True,
     help="Seconds that importing the modules may take, and mounting one provider.",
 )
+@click.option(
+    "--server",
+    metavar="URL",
+    help="Look at a server instead, by its address, or at the store of servers: files, or its URL.",
+)
 @output_option
 @debug_option
 @click.pass_context
-def doctor(ctx: click.Context, timeout: float, output: str) -> None:
+def doctor(ctx: click.Context, timeout: float, server: str | None, output: str) -> None:
     """Look at everything that sessions rest on: a line for each thing, and what helps.
 
     Python, extras, your own folder, secrets, settings, profile, modules, providers and their keys, trust, the
     sandbox, stored sessions. The exit code is 1 where something is broken. Modules are imported in a process of
     their own; nothing is asked of a vendor.
+
+    A server is asked with the token in AMPLIFIER_SERVER_TOKEN, where there is one.
     """
+    if server is not None:
+        ctx.exit(_write(_of_server(server, timeout), output))
     from amplifier.app.directories import Places
 
     # with the runtime: help and wrong usage need none
@@ -52,6 +62,21 @@ def doctor(ctx: click.Context, timeout: float, output: str) -> None:
 
     found = run_quietly(ctx, partial(examine, Places.find(), timeout=timeout))
     ctx.exit(_write(found, output))
+
+
+def _of_server(target: str, timeout: float) -> list[DoctorFinding]:
+    # with the runtime: help and wrong usage need none
+    if target.startswith(("http://", "https://")):
+        from amplifier.app.doctor.servers import check_server
+
+        token = os.environ.get("AMPLIFIER_SERVER_TOKEN")
+        return list(check_server(target, token, timeout))
+    import anyio
+
+    from amplifier.cli._server_stores import stores_of
+    from amplifier.server.examination import examine_store
+
+    return anyio.run(examine_store, stores_of(target))
 
 
 def _write(found: Sequence[DoctorFinding], output: str) -> int:

@@ -54,6 +54,11 @@ __all__ = ["serve"]
     show_default=True,
     help="The event loop; trio needs the extra amplifier[trio].",
 )
+@click.option(
+    "--json-logs",
+    is_flag=True,
+    help="Log requests too, each record as a JSON object on standard error.",
+)
 @debug_option
 @click.pass_context
 def serve(
@@ -68,6 +73,7 @@ def serve(
     certificate: str | None,
     key: str | None,
     backend: str,
+    json_logs: bool,
 ) -> None:
     """Serve the sessions of this folder over HTTP, with a web page.
 
@@ -82,7 +88,7 @@ def serve(
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together.")
     require_server(backend)
-    configure_logs(debug=is_debug(ctx))
+    configure_logs(debug=is_debug(ctx), as_json=json_logs)
     options = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
     listener = Listener(host=host, port=port, certificate=certificate, key=key)
     serve_until_signalled(stores_of(store), options, listener, backend)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.kernel.groups import open_group
@@ -37,9 +37,10 @@ from amplifier.serving.errors import (
     answer_request_error,
     answer_unexpected,
 )
-from amplifier.serving.json_answers import JSONAnswer, with_private_headers
+from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
+from amplifier.serving.observed import answer_observed
 from amplifier.serving.operations import Endpoint, Operation, routes_of
 from amplifier.serving.schema import EVENT_SCHEMA
 from amplifier.serving.tokens import Client
@@ -70,20 +71,13 @@ class StoredServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or run for as long as the server does."""
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self.metrics.requests[message["status"]] += 1
-                message = {**message, "headers": with_private_headers(message)}
-            await send(message)
-
         app = self._app
         if app is None:
             if scope["type"] == "lifespan":
                 app = Starlette(lifespan=self.lifespan)
             else:
                 app = Starlette()  # which knows no address yet
-        await app(scope, receive, counted)
+        await answer_observed(app, self.metrics, scope, receive, send)
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
@@ -136,14 +130,22 @@ class StoredServer:
             exception_handlers={
                 RequestError: answer_request_error,
                 HTTPException: answer_http_exception,
-                StoreError: _answer_unavailable,
-                OSError: _answer_unavailable,
+                StoreError: self._answer_unavailable,
+                OSError: self._answer_unavailable,
                 Exception: answer_unexpected,
             },
         )
         # a redirect would lead to whatever the request calls its host
         app.router.redirect_slashes = False
         return app
+
+    def _answer_unavailable(self, _request: Request, error: Exception) -> Response:
+        self.metrics.store_failures += 1
+        # it names hosts, users and folders, which are no caller's business
+        report("server.store_failed", error)
+        message = "The store cannot be used at the moment; the server's log says why"
+        told: JSONObject = {"code": "store_unavailable", "message": message}
+        return JSONAnswer({"error": told}, 503, {"Retry-After": "1"})
 
 
 def _public_routes(readiness: Readiness, document: JSONObject) -> Iterator[Route]:
@@ -205,11 +207,3 @@ def _checked(operation: Operation, role: Role, activity: ActivityLog) -> Endpoin
         return await endpoint(request, client)
 
     return checked
-
-
-def _answer_unavailable(_request: Request, error: Exception) -> Response:
-    # it names hosts, users and folders, which are no caller's business
-    report("server.store_failed", error)
-    message = "The store cannot be used at the moment; the server's log says why"
-    told: JSONObject = {"code": "store_unavailable", "message": message}
-    return JSONAnswer({"error": told}, 503, {"Retry-After": "1"})

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
 from amplifier.serving.ag_ui_routes import AgUiRoutes
@@ -21,9 +21,9 @@ from amplifier.serving.errors import (
     answer_request_error,
     answer_unexpected,
 )
-from amplifier.serving.json_answers import with_private_headers
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
+from amplifier.serving.observed import answer_observed
 from amplifier.serving.openai_routes import OpenAIRoutes
 from amplifier.serving.operations import routes_of
 from amplifier.serving.routes import SessionRoutes
@@ -118,14 +118,7 @@ class AgentServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or run for as long as the server does."""
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._metrics.requests[message["status"]] += 1
-                message = {**message, "headers": with_private_headers(message)}
-            await send(message)
-
-        await self._app(scope, receive, counted)
+        await answer_observed(self._app, self._metrics, scope, receive, send)
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:

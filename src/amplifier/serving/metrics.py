@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import partial
+from itertools import accumulate
+from time import time
 from typing import Final
 
 import attrs
 
 from amplifier_sdk.chat import Usage
 
-__all__ = ["METRICS_TYPE", "Metrics"]
+__all__ = ["METRICS_TYPE", "Histogram", "Metrics"]
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _PREFIX: Final = "amplifier_server_"
+
+
+@attrs.define(eq=False)
+class Histogram:
+    """How long something took, in classes.
+
+    Args:
+        bounds: the longest of each class in seconds, the shortest first; what takes longer has a class of its own.
+    """
+
+    bounds: tuple[float, ...]
+    total: float = 0.0
+    _counts: list[int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._counts = [0] * (len(self.bounds) + 1)
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.total += seconds
+        self._counts[bisect_left(self.bounds, seconds)] += 1
+
+    def lines(self, name: str, words: str) -> Iterator[str]:
+        """Write it; each class of the format holds those before it."""
+        name = f"{_PREFIX}{name}"
+        yield f"# HELP {name} {words}"
+        yield f"# TYPE {name} histogram"
+        sums = [*accumulate(self._counts)]
+        bounds = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
+        for bound, count in zip(bounds, sums, strict=True):
+            yield f'{name}_bucket{{le="{bound}"}} {count}'
+        yield f"{name}_sum {self.total:.6f}"
+        yield f"{name}_count {sums[-1]}"
 
 
 @attrs.define(eq=False)
@@ -28,15 +65,27 @@ class Metrics:
     sessions_open: int = 0
     turns_running: int = 0
     streams_open: int = 0
-    turn_seconds: float = 0.0
+    request_seconds: Histogram = attrs.field(
+        factory=partial(Histogram, (0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0))
+    )
+    turn_seconds: Histogram = attrs.field(
+        factory=partial(Histogram, (0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0))
+    )
+    store_failures: int = 0
+    started: float = attrs.field(factory=time)
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
 
+    def count_request(self, status: int, seconds: float) -> None:
+        """Count a request whose answer begins."""
+        self.requests[status] += 1
+        self.request_seconds.add(seconds)
+
     def count_turn(self, state: str, seconds: float, usage: Usage | None) -> None:
         """Count a turn that has ended."""
         self.turns[state] += 1
-        self.turn_seconds += seconds
+        self.turn_seconds.add(seconds)
         if usage is not None:
             self.input_tokens += usage.input_tokens
             self.output_tokens += usage.output_tokens
@@ -68,11 +117,24 @@ class Metrics:
         yield from _metric(
             "streams_open", "gauge", "Event streams that are read.", self.streams_open
         )
-        name = f"{_PREFIX}turn_duration_seconds"
-        yield f"# HELP {name} Seconds that turns took."
-        yield f"# TYPE {name} summary"
-        yield f"{name}_sum {self.turn_seconds:.6f}"
-        yield f"{name}_count {self.turns.total()}"
+        yield from _metric(
+            "store_failures_total",
+            "counter",
+            "Requests that the store failed.",
+            self.store_failures,
+        )
+        yield from _metric(
+            "start_time_seconds",
+            "gauge",
+            "When the server began, since the epoch.",
+            f"{self.started:.3f}",
+        )
+        yield from self.request_seconds.lines(
+            "request_duration_seconds", "Seconds until answers began."
+        )
+        yield from self.turn_seconds.lines(
+            "turn_duration_seconds", "Seconds that turns took."
+        )
 
 
 def _metric(name: str, kind: str, words: str, value: object) -> Iterator[str]:

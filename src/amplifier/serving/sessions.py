@@ -26,6 +26,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
+from amplifier_sdk.trace_context import called_by
 
 if TYPE_CHECKING:
     from amplifier.agent.agent import Agent
@@ -187,7 +188,8 @@ class ServedSession:
         try:
             async with open_group() as group:
                 group.start_soon(self._cancel_when_asked, turn)
-                await self._run(turn)
+                with called_by(turn.caller):
+                    await self._run(turn)
                 group.cancel_scope.cancel()
         except TurnCancelled as cancelled:
             turn.end("cancelled", text=cancelled.partial_text)

@@ -14,6 +14,7 @@ from amplifier.serving.event_log import EventLog
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.streaming import TurnFinished
+from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = ["EndState", "OnDisconnect", "ServedTurn", "TurnState"]
 
@@ -36,6 +37,7 @@ class ServedTurn:
         prompt: what was asked.
         on_disconnect: whether it is cancelled when nobody reads its events any more.
         log: its events.
+        caller: the span of whoever asked.
     """
 
     prompt: Prompt = attrs.field(repr=False)
@@ -43,6 +45,7 @@ class ServedTurn:
     log: EventLog
     id: str = attrs.field(factory=lambda: str(uuid4()))
     state: TurnState = "queued"
+    caller: TraceParent | None = attrs.field(factory=caller_of_turn)
     finished: TurnFinished | None = None
     end_event: JSONObject | None = None
     _readers: int = 0

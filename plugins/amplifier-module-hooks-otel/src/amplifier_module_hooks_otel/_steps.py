@@ -15,10 +15,13 @@ from typing import Final, TypeAlias
 import attrs
 from opentelemetry.context import Context, attach, get_current
 from opentelemetry.trace import (
+    NonRecordingSpan,
     Span,
+    SpanContext,
     SpanKind,
     Status,
     StatusCode,
+    TraceFlags,
     Tracer,
     get_current_span,
     set_span_in_context,
@@ -26,6 +29,7 @@ from opentelemetry.trace import (
 
 from amplifier_module_hooks_otel._names import ERROR_TYPE, SPAN_ID
 from amplifier_module_hooks_otel._worker import Worker
+from amplifier_sdk.trace_context import caller_of_turn
 
 __all__ = ["Attributes", "Content", "OpenSpan", "Steps", "encodable", "short"]
 
@@ -96,12 +100,13 @@ class Steps:
     ) -> OpenSpan:
         """Begin a step below another, else below whatever is current; it becomes current itself."""
         labels = {key: short(value) for key, value in labels.items()}
-        span = self.tracer.start_span(
-            short(name), parent, kind, {**labels, **_short(attributes)}
-        )
         before = get_current()
         # The application's baggage and whatever else is current stay so.
-        context = set_span_in_context(span, before if parent is None else parent)
+        above = _below_caller(before) if parent is None else parent
+        span = self.tracer.start_span(
+            short(name), above, kind, {**labels, **_short(attributes)}
+        )
+        context = set_span_in_context(span, above)
         if is_current:
             attach(context)
         return OpenSpan(
@@ -155,3 +160,17 @@ def _end(step: OpenSpan) -> None:
             )
     finally:
         span.end(step.ended)
+
+
+def _below_caller(current: Context) -> Context:
+    """Return the context of what a turn belongs to: the span that is current here, else that of a caller elsewhere."""
+    caller = caller_of_turn()
+    if caller is None or get_current_span(current).get_span_context().is_valid:
+        return current
+    remote = SpanContext(
+        trace_id=int(caller.trace_id, 16),
+        span_id=int(caller.span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(caller.flags),
+    )
+    return set_span_in_context(NonRecordingSpan(remote), current)
