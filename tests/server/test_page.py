@@ -85,14 +85,26 @@ def test_a_turn_is_asked_answered_and_read(site: Site) -> None:
         page.keyboard.press("Control+Enter")
         question = page.get_by_role("group", name="A question")
         expect(question).to_contain_text("Creates notes.txt")
-        expect(page.locator("#open-questions")).to_have_text("1", timeout=15_000)
+        expect(page.locator("#open-questions")).to_have_text("1", timeout=5_000)
+        expect(page.get_by_role("heading", level=2)).to_contain_text("Write it <img")
+        expect(page.locator(".facts").first).to_contain_text("running")
+        # what allows more than this one call does not stand out
+        expect(question.locator("button.main")).to_have_text(["Allow once"])
         shot(page, "question")
         question.get_by_role("button", name="Allow once").click()
+        expect(page.locator("#open-questions")).to_be_hidden(timeout=5_000)
         expect(page.get_by_role("log")).to_contain_text("**Done** <img", timeout=15_000)
         expect(page.get_by_role("button", name="Cancel the turn")).to_be_disabled()
+        expect(page.get_by_role("status")).to_have_text("The turn has finished")
+        expect(page.locator(".facts").first).to_contain_text("1 turn")
         shot(page, "turn")
+        # who comes later reads what was asked as well
+        page.reload()
+        expect(page.get_by_role("log")).to_contain_text("Write it <img")
+        expect(page.get_by_role("log").get_by_text("You")).to_have_count(1)
         page.get_by_role("button", name="Show the trace").click()
         expect(page.get_by_text("Turn 1")).to_be_visible()
+        expect(page.get_by_text("It has none.")).to_be_visible()
         shot(page, "trace")
         page.get_by_role("link", name="Cost").click()
         expect(page.get_by_role("table")).to_contain_text("$")
@@ -123,6 +135,10 @@ def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> Non
         page.keyboard.press("Control+Enter")
         allow = page.get_by_role("button", name="Allow once")
         allow.focus()
+        covered = page.evaluate(
+            "document.activeElement.getBoundingClientRect().bottom"
+            " - document.getElementById('status').getBoundingClientRect().top"
+        )
         shot(page, "phone")
         page.keyboard.press("Enter")
         expect(page.get_by_role("log")).to_contain_text("x" * 300, timeout=15_000)
@@ -134,6 +150,7 @@ def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> Non
         )
 
     assert wide <= 360
+    assert covered <= 0
     assert back == "rgb(20, 22, 26)"
     assert unnamed == 0
 

@@ -371,6 +371,7 @@ class StoredSessions:
             "type": "turn_started",
             "session_id": lease.session_id,
             "turn_id": turn.turn_id,
+            "prompt": prompt,
         }
         entry = LogEntry(kind="turn_started", data=event, at=time())
         await store.append(lease, "events", [entry])

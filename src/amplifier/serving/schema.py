@@ -91,11 +91,22 @@ def _with_session(schema: JSONObject) -> JSONObject:
     }
 
 
+def _with_prompt(schema: JSONObject) -> JSONObject:
+    """Let an event have what was asked."""
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    told = "What was asked, redacted; only where sessions are stored."
+    return {
+        **schema,
+        "properties": {**properties, "prompt": {**_TEXT, "description": told}},
+    }
+
+
 EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
     **STREAM_EVENT_SCHEMAS,
     "turn_finished": _with_session(STREAM_EVENT_SCHEMAS["turn_finished"]),
-    "turn_started": _event(
-        "turn_started", "The turn runs.", session_id=_TEXT, turn_id=_TEXT
+    "turn_started": _with_prompt(
+        _event("turn_started", "The turn runs.", session_id=_TEXT, turn_id=_TEXT)
     ),
     "turn_result": _event(
         "turn_result",

@@ -1,11 +1,13 @@
 // The page of a server: it asks this server alone, with the token that a person gave it.
-import { callOf, costTable, factsOf, node, questionOf, timeOf, titleOf, traceOf } from "./views.js";
+import { callOf, costTable, counted, factsOf, node, questionOf, timeOf, titleOf, traceOf } from "./views.js";
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
 let token = sessionStorage.getItem("token");
 let caller = null;
 let view = null; // ended when another page is shown
+
+const ENDS = { turn_result: "The turn has finished", turn_failed: "The turn has failed", turn_cancelled: "The turn was cancelled" };
 
 const say = (text) => { status.textContent = text; };
 const may = () => caller && caller.role !== "reader";
@@ -14,7 +16,7 @@ async function ask(path, options = {}) {
   const headers = { Authorization: `Bearer ${token}`, ...(options.body ? { "Content-Type": "application/json" } : {}) };
   const answer = await fetch(path, { ...options, headers: { ...headers, ...options.headers } });
   if (answer.status === 401) { leave(); throw new Error("The token is not known"); }
-  if (!answer.ok) throw new Error((await answer.json()).error.message);
+  if (!answer.ok) throw Object.assign(new Error((await answer.json()).error.message), { status: answer.status });
   return answer;
 }
 
@@ -48,7 +50,7 @@ async function sessions() {
     const found = await read(`/sessions?limit=100&search=${encodeURIComponent(search.value)}`);
     list.replaceChildren(...found.sessions.map((session) => node("li", {},
       node("a", { href: `#${place(session.session_id)}` }, titleOf(session)), factsOf(session))));
-    say(`${found.sessions.length} sessions`);
+    say(counted(found.sessions.length, "session"));
   };
   const begin = async () => {
     const begun = await (await post("/sessions")).json();
@@ -67,6 +69,7 @@ async function answer(question, option) {
   await post(`${place(id)}/approvals/${encodeURIComponent(question.approval_id)}`, { option });
   say(`Answered: ${option}`);
   document.getElementById(`q-${question.approval_id}`)?.remove();
+  await countQuestions();
 }
 
 async function questions() {
@@ -75,7 +78,7 @@ async function questions() {
     node("a", { href: `#${place(question.session_id)}` }, "Its session"),
     questionOf(question, (...given) => guard(answer(...given)), may()))));
   if (!found.length) main.append(node("p", {}, "Nothing is asked."));
-  say(`${found.length} open questions`);
+  say(counted(found.length, "open question"));
 }
 
 async function cost() {
@@ -90,11 +93,26 @@ async function session(id, mine) {
   const send = node("button", { class: "main" }, "Send");
   const cancel = node("button", { type: "button", disabled: true }, "Cancel the turn");
   const more = node("div", {});
+  const title = node("h2", {}, titleOf(found));
+  let facts = factsOf(found);
+  const renew = async () => {
+    const now = await read(place(id));
+    const shown = factsOf(now);
+    title.textContent = titleOf(now);
+    facts.replaceWith(shown);
+    facts = shown;
+    await countQuestions();
+  };
+  // once for all events that come together, as those of earlier turns do
+  let timer = null;
+  const renewSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (!mine.signal.aborted) guard(renew()); }, 200);
+  };
   let running = null;
   const form = node("form", {
     onsubmit: (event) => {
       event.preventDefault();
-      turns.append(node("div", { class: "card" }, node("h3", {}, "You"), node("p", { class: "text" }, prompt.value)));
       guard(post(`${place(id)}/turns`, { prompt: prompt.value }).then(() => { prompt.value = ""; }));
     },
   }, node("label", {}, "Prompt", prompt), send, cancel);
@@ -105,11 +123,12 @@ async function session(id, mine) {
   const steps = async () => {
     const [trace, children] = await Promise.all([read(`${place(id)}/trace`), read(`${place(id)}/children`)]);
     more.replaceChildren(node("h2", {}, "Trace"), traceOf(trace.rows), node("h2", {}, "Children"),
+      children.children.length ? null : node("p", { class: "facts" }, "It has none."),
       node("ul", { class: "list" }, ...children.children.map((child) => node("li", {}, child.agent_name || child.session_id,
         node("div", { class: "facts" }, `${child.prompt || ""} ${timeOf(child.created)}`)))));
     more.querySelector("summary")?.focus();
   };
-  main.replaceChildren(node("h2", {}, titleOf(found)), factsOf(found), turns, ...(may() ? [form] : []),
+  main.replaceChildren(title, facts, turns, ...(may() ? [form] : []),
     node("button", { type: "button", onclick: () => guard(steps()) }, "Show the trace"), more);
 
   const calls = new Map();
@@ -119,6 +138,8 @@ async function session(id, mine) {
     switch (event.type) {
       case "turn_started":
         running = event.turn_id;
+        renewSoon();
+        if (event.prompt) turns.append(node("div", { class: "card" }, node("h3", {}, "You"), node("p", { class: "text" }, event.prompt)));
         turns.append(node("h3", { class: "running", id: `t-${running}` }, "Turn"));
         break;
       case "text_delta":
@@ -134,6 +155,7 @@ async function session(id, mine) {
       case "approval_requested":
         turns.append(questionOf({ ...event, session_id: id }, (...given) => guard(answer(...given)), may()));
         say("The session asks");
+        renewSoon();
         break;
       case "approval_answered": case "approval_withdrawn":
         document.getElementById(`q-${event.approval_id}`)?.remove();
@@ -143,7 +165,8 @@ async function session(id, mine) {
         document.getElementById(`t-${running}`)?.classList.remove("running");
         running = null;
         if (event.error) turns.append(node("p", { class: "failed" }, event.error.message));
-        say(event.type.replace("turn_", "The turn: "));
+        say(ENDS[event.type]);
+        renewSoon();
     }
     send.disabled = running !== null;
     cancel.disabled = running === null;
@@ -172,6 +195,7 @@ async function follow(id, mine, take) {
       }
     } catch (error) {
       if (mine.signal.aborted || !token) return;
+      if (error.status === 404) { say("The session was deleted"); return; }
       say("The connection is lost; trying again");
     }
     await new Promise((resume) => setTimeout(resume, 1000));

@@ -11,6 +11,10 @@ export function node(name, attributes = {}, ...children) {
   return made;
 }
 
+export function counted(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 export function titleOf(session) {
   return session.name || session.prompt || "A new session";
 }
@@ -21,7 +25,7 @@ export function timeOf(seconds) {
 
 export function factsOf(session) {
   const facts = [session.state, timeOf(session.updated || session.created)];
-  if (session.turn_count) facts.push(`${session.turn_count} turns`);
+  if (session.turn_count) facts.push(counted(session.turn_count, "turn"));
   if (session.cost_usd) facts.push(`$${session.cost_usd}`);
   return node("div", { class: "facts" }, facts.filter(Boolean).join(" · "));
 }
@@ -37,8 +41,9 @@ export function promptOf(text) {
 }
 
 export function questionOf(question, answer, mayAnswer) {
-  const buttons = question.options.map((option) => node("button", {
-    type: "button", class: option === "Deny" ? "" : "main", disabled: !mayAnswer,
+  // the narrowest answer stands out; those that allow more are chosen on purpose
+  const buttons = question.options.map((option, place) => node("button", {
+    type: "button", class: place ? "" : "main", disabled: !mayAnswer,
     onclick: () => answer(question, option),
   }, option));
   return node("section", { class: "card asks", role: "group", "aria-label": "A question", id: `q-${question.approval_id}` },
@@ -72,10 +77,11 @@ export function costTable(days, tenant) {
 
 export function traceOf(rows) {
   const end = Math.max(1, ...rows.map((row) => row[5]));
+  if (!rows.length) return node("p", { class: "facts" }, "Nothing is recorded here.");
   return node("ul", { class: "list" }, ...rows.map(([kind, depth, name, hint, start, stop, status, , , , sections]) =>
-    node("li", {}, node("details", {},
+    node("li", { class: `depth-${Math.min(depth, 5)}` }, node("details", {},
       node("summary", { class: status === "ok" ? "" : "failed" },
-        `${"— ".repeat(depth)}${name} · ${kind} · ${Math.round(stop - start)} ms · ${status}`),
+        `${name} · ${kind} · ${Math.round(stop - start)} ms · ${status}`),
       node("div", { class: "facts" }, hint),
       node("progress", { max: end, value: stop - start, "aria-label": `Duration of ${name}` }),
       ...sections.map(([title, text]) => node("div", {}, node("h3", {}, title), node("pre", {}, text)))))));
