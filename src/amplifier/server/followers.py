@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final
 
 import anyio
@@ -22,6 +23,7 @@ __all__ = ["FollowedSession", "Followers", "StoredLog"]
 _POLL: Final = 30.0
 _RETRY: Final = 1.0
 _MAX_PIECE: Final = 65_536
+_MAX_EARLIER: Final = 4096
 
 
 @attrs.define(eq=False)
@@ -80,7 +82,7 @@ class FollowedSession:
             recent.end()
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class StoredLog:
     """The events of a session: the last ones in memory, all of them in the store.
 
@@ -93,6 +95,7 @@ class StoredLog:
     store: SessionStore
     session_id: str
     recent: EventLog
+    _read: tuple[int, tuple[LogEntry, ...]] = (0, ())
 
     @property
     def last(self) -> int:
@@ -105,11 +108,14 @@ class StoredLog:
 
     async def read(self, after: int) -> tuple[int, bytes] | None:
         """Wait for events after a number; see `EventLog.read`. None is ever missing."""
-        if after >= self.recent.first - 1:
-            return await self.recent.read(after)
-        log = await self.store.read_log(self.session_id, "events", after=after)
+        recent = self.recent
+        if after >= recent.first - 1:
+            await recent.wait(after)
+        # more may have come at once than memory has room for
+        if after >= recent.first - 1:
+            return recent.read_nowait(after)
         pieces, size = list[bytes](), 0
-        for number, entry in enumerate(log.entries, after + 1):
+        for number, entry in enumerate(await self._earlier(after), after + 1):
             pieces.append(frame_of(number, _event(entry)))
             size += len(pieces[-1])
             if size >= _MAX_PIECE:
@@ -117,6 +123,14 @@ class StoredLog:
         if not pieces:  # the session was deleted
             return None
         return after + len(pieces), b"".join(pieces)
+
+    async def _earlier(self, after: int) -> Iterable[LogEntry]:
+        """Return events after a number; the store is read once for many pieces of them."""
+        first, entries = self._read
+        if not first <= after < first + len(entries):
+            log = await self.store.read_log(self.session_id, "events", after=after)
+            first, entries = self._read = after, log.entries[:_MAX_EARLIER]
+        return islice(entries, after - first, None)
 
 
 @attrs.define(eq=False)

@@ -77,8 +77,16 @@ class EventLog:
         Returns:
             `None` where the turn has ended and the reader has everything.
         """
+        await self.wait(after)
+        return self.read_nowait(after)
+
+    async def wait(self, after: int) -> None:
+        """Wait until there is something for a reader that has the events up to a number."""
         if after >= self.last and not self.is_ended:
             await self._wait()
+
+    def read_nowait(self, after: int) -> tuple[int, bytes] | None:
+        """Return what `read` does without waiting; a comment where there is nothing."""
         dropped = self.first - 1
         if after < dropped:
             gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
