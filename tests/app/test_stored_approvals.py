@@ -90,6 +90,7 @@ async def test_an_answer_counts_once(
         _request(["hello"]),
         _request(prompt="The agent 'x' asks:\nsend: Shall it?"),
         _request(hook="other"),
+        _request(agents=["helper"]),
     ],
 )
 async def test_an_answer_covers_no_other_call(
@@ -161,6 +162,7 @@ async def test_a_childs_question_is_the_roots_at_any_depth(
 ) -> None:
     coordinator.decisions.provider = approvals
     child, grandchild = ModuleCoordinator(), ModuleCoordinator()
+    child.decisions.asker, grandchild.decisions.asker = "planner", "sender"
     child.decisions.ask_with(coordinator.decisions)
     grandchild.decisions.ask_with(child.decisions)
     data = {"tool_name": "send", "tool_input": {"text": "hello"}}
@@ -176,4 +178,15 @@ async def test_a_childs_question_is_the_roots_at_any_depth(
 
     assert refused.denied
     assert not allowed.denied
-    assert [each.session_id for each in _stored(tmp_path)] == ["s1"]
+    (question,) = _stored(tmp_path)
+    assert question.session_id == "s1"
+    assert question.details["agents"] == ["planner", "sender"]
+
+
+async def test_an_answer_covers_no_other_path_to_the_same_agent(
+    approvals: StoredApprovals, tmp_path: Path
+) -> None:
+    await _ask(approvals, _request(agents=["planner", "sender"]))
+    _answer(tmp_path, "allow")
+
+    await _ask(approvals, _request(agents=["writer", "sender"]))

@@ -93,6 +93,23 @@ def test_a_question_outlives_the_program_that_asked_it(tmp_path: Path) -> None:
     assert session in call("question", "list", "--all", "--json").stdout
 
 
+def test_an_expired_question_is_asked_anew(tmp_path: Path) -> None:
+    call("run", "--plan", str(_plan(tmp_path)), "--ask-later", "go")
+    question, session = _asked()
+    (file,) = Path(os.environ["AMPLIFIER_HOME"]).rglob("questions.json")
+    stored = json.loads(file.read_text())
+    stored[question]["expires"] = 1.0
+    file.write_text(json.dumps(stored))
+    late = call("answer", question, "allow", expect=1)
+
+    assert json.loads(call("question", "list", "--json").stdout) == []
+    assert "expired" in call("question", "list", "--all").stdout
+    assert "state      expired" in call("question", "show", question).stdout
+    assert "has expired" in late.output
+    assert "printed by a tool" not in _resume(session)
+    assert _asked() == (f"{question}-1", session)
+
+
 def test_what_cannot_wait_is_refused(tmp_path: Path) -> None:
     plan = str(_plan(tmp_path))
     for option in ("--yes", "--no-keep"):

@@ -70,14 +70,16 @@ class StoredApprovals:
             raise ApprovalUnavailableError("what it asks about cannot be redacted")
         arguments = _digest(request.details.get("tool_input"))
         definition = self._definition(request.tool_name)
-        # the words too: they name the agent that asks, and what it is asked about
-        asked = _digest([request.details.get("prompt"), request.details.get("hook")])
+        # the words and the agents too: what it is asked about, and on whose behalf
+        words = [request.details.get("prompt"), request.details.get("hook")]
+        asked = _digest([*words, *_agents(request)])
         key = _digest([self.session_id, arguments, definition, asked])
         details: JSONObject = {
             "tool": request.tool_name,
             "arguments": shown["arguments"],
             "arguments_sha256": arguments,
             "definition_sha256": definition,
+            "agents": shown["agents"],
             "risk": request.risk_level,
             "asked_at": time.time(),
             "key": key,
@@ -116,11 +118,21 @@ def _shown(request: ApprovalRequest) -> JSONObject:
     """
     arguments = request.details.get("tool_input")
     try:
-        copied: JSONObject = json.loads(json.dumps({"arguments": arguments}))
+        copied: JSONObject = json.loads(
+            json.dumps({"arguments": arguments, "agents": _agents(request)})
+        )
     except (TypeError, ValueError) as error:
         told = f"what it asks about has no JSON form: {error}"
         raise ApprovalUnavailableError(told) from error
     return {**copied, "prompt": str(request.details.get("prompt", request.action))}
+
+
+def _agents(request: ApprovalRequest) -> list[str]:
+    """Return the agents that led from the root session to the call, its own the last."""
+    named = request.details.get("agents")
+    if not isinstance(named, list | tuple):
+        return []
+    return [str(each) for each in named]
 
 
 def _settle(folder: Path, question: StoredQuestion) -> StoredQuestion:
@@ -144,7 +156,11 @@ def _is_open(stored: StoredQuestion | None, question: StoredQuestion) -> bool:
         return True
     # compared in full: the id is the beginning of the key
     is_same = stored.details.get("key") == question.details["key"]
-    return is_same and not stored.is_void and not stored.details.get("is_used")
+    if not is_same or stored.is_void or stored.details.get("is_used"):
+        return False
+    # an answer in time counts later too; without one it would wait for ever
+    expires = stored.expires
+    return stored.answer is not None or expires is None or expires > time.time()
 
 
 def _digest(value: object) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,9 +17,12 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.store.file_store import FileSessionStore
+    from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.stores import StoredQuestion
 
 __all__ = ["answer", "question"]
+
+_WAITS: Final = "waits"
 
 
 @click.group()
@@ -32,7 +37,7 @@ def question() -> None:
 @debug_option
 def _list(is_all: bool, output: str) -> None:
     """List the questions that wait for an answer."""
-    found = [each for each in _questions() if is_all or _is_open(each)]
+    found = [each for each in _questions() if is_all or _state(each) == _WAITS]
     if output == "json":
         say_json([_as_json(each) for each in found])
         return
@@ -65,9 +70,8 @@ def _show(question_id: str, output: str) -> None:
         return
     # what a model wrote must not obey the terminal
     say(escaped(found.prompt))
-    say(f"tool       {escaped(str(found.details.get('tool')), kept='')}")
-    arguments = json.dumps(found.details.get("arguments"), ensure_ascii=False)
-    say(f"arguments  {escaped(arguments, kept='')}")
+    for line in _call_lines(found.details):
+        say(escaped(line, kept=""))
     say(f"session    {found.session_id}")
     say(f"options    {', '.join(found.options)}")
     say(f"state      {_state(found)}")
@@ -105,8 +109,17 @@ def _questions() -> tuple[StoredQuestion, ...]:
     return anyio.run(_store().questions)
 
 
-def _is_open(asked: StoredQuestion) -> bool:
-    return asked.answer is None and not asked.is_void
+def _call_lines(details: Mapping[str, JSONValue]) -> Iterator[str]:
+    """Describe the call that is asked about; nothing where no tool is."""
+    agents = details.get("agents")
+    if isinstance(agents, Sequence) and agents:
+        yield f"agent      {' > '.join(map(str, agents))}"
+    if "tool" not in details:
+        return
+    arguments = json.dumps(details.get("arguments"), ensure_ascii=False)
+    yield f"tool       {details['tool']}"
+    yield f"arguments  {arguments}"
+    yield f"sha256     {details.get('arguments_sha256')}"
 
 
 def _state(asked: StoredQuestion) -> str:
@@ -114,7 +127,9 @@ def _state(asked: StoredQuestion) -> str:
         return f"{asked.answer}, by {asked.answered_by}"
     if asked.is_void:
         return "void"
-    return "waits"
+    if asked.expires is not None and asked.expires <= time.time():
+        return "expired"
+    return _WAITS
 
 
 def _as_json(asked: StoredQuestion) -> object:

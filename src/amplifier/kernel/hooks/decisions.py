@@ -80,6 +80,15 @@ class DecisionProcessor:
     _parent: DecisionProcessor | None = None
 
     @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that led from the root session to this one, its own the last; none in the root."""
+        if self._parent is None:
+            above: tuple[str, ...] = ()
+        else:
+            above = self._parent.agents
+        return (*above, self.asker) if self.asker else above
+
+    @property
     def approvals(self) -> Approvals:
         """The session's questions to the person; made when they are first needed."""
         if self._approvals is None:
@@ -180,7 +189,7 @@ class DecisionProcessor:
 
         try:
             questions = [
-                Question.of(decision, event, data, self.asker) for decision in asking
+                Question.of(decision, event, data, self.agents) for decision in asking
             ]
         except (AttributeError, TypeError) as error:  # foreign values
             return HookResult.deny(

@@ -71,13 +71,18 @@ class Question:
     key: str | None
     tool_name: str | None = None
     risk: str = "unknown"
+    agents: tuple[str, ...] = ()
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
     def of(
-        cls, decision: Decision, event: str, data: Mapping[str, object], asker: str = ""
+        cls,
+        decision: Decision,
+        event: str,
+        data: Mapping[str, object],
+        agents: tuple[str, ...] = (),
     ) -> Question:
-        """Make a question of what a handler asked and the event's final data; `asker` is the agent that wants it."""
+        """Make a question of what a handler asked and the event's final data; the last of `agents` wants it."""
         result = decision.result
         asked = asked_text(result.approval_prompt or "Allow this operation?")
         tool_name = data.get("tool_name")
@@ -98,7 +103,7 @@ class Question:
             event=str(event),
             asked=asked,
             prompt="\n".join(
-                filter(None, (_asker_line(asker), subject, asked, _scope_line(result)))
+                filter(None, (_asker_line(agents), subject, asked, _scope_line(result)))
             ),
             options=result.approval_options or DEFAULT_OPTIONS,
             allowing=ALLOWING.union(map(_normal, result.approval_allowing)),
@@ -108,6 +113,7 @@ class Question:
             key=_json([decision.handler, str(event), *covered], sort_keys=True),
             tool_name=tool_name,
             risk=escaped(result.approval_risk or "unknown", kept=""),
+            agents=agents,
             details=details,
         )
 
@@ -150,6 +156,8 @@ class Question:
             "event": self.event,
             "hook": self.handler,
         }
+        if self.agents:
+            details["agents"] = list(self.agents)
         return ApprovalRequest(
             tool_name=self.tool_name or self.event,
             action=self.asked,
@@ -168,10 +176,10 @@ def _offers_always(options: Sequence[str]) -> bool:
     return any(_normal(option) == ALLOW_ALWAYS for option in options)
 
 
-def _asker_line(agent: str) -> str:
+def _asker_line(agents: Sequence[str]) -> str:
     """Name the agent that a person did not talk to."""
-    if agent:
-        return f"The agent {shortened(escaped(agent, kept=''), MAX_NAME)!r} asks:"
+    if agents:
+        return f"The agent {shortened(escaped(agents[-1], kept=''), MAX_NAME)!r} asks:"
     return ""
 
 
