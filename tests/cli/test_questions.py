@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amplifier_sdk.jsontypes import JSONObject
-from tests.cli.programs import BACKENDS, call, start, write_plan
+from tests.cli.programs import BACKENDS, call, read_until, start, write_plan
 
 pytestmark = pytest.mark.process
 
@@ -91,6 +91,27 @@ def test_a_question_outlives_the_program_that_asked_it(tmp_path: Path) -> None:
     assert question
     assert "allow" in call("question", "show", question).stdout
     assert session in call("question", "list", "--all", "--json").stdout
+
+
+@BACKENDS
+def test_a_cancelled_turn_withdraws_what_it_asked(tmp_path: Path, backend: str) -> None:
+    hangs: JSONObject = {"deltas": ["I wait."], "delay": 60}
+    plan = write_plan(tmp_path, [SPEAK, hangs], "tool-trials", "hooks-asks")
+    command = ("run", "--plan", str(plan), "--ask-later", "--backend", backend, "go")
+    with start(*command) as program:
+        while not json.loads(call("question", "list", "--json").stdout):
+            assert program.poll() is None
+        os.killpg(program.pid, signal.SIGINT)
+        read_until(program.stderr, "Ctrl-C again stops at once.")
+        os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(30) == 130
+    (withdrawn,) = json.loads(call("question", "list", "--all", "--json").stdout)
+    question = withdrawn["question_id"]
+    refused = call("answer", question, "allow", expect=1)
+
+    assert withdrawn["is_void"]
+    assert json.loads(call("question", "list", "--json").stdout) == []
+    assert "withdrawn by its session" in refused.output
 
 
 def test_an_expired_question_is_asked_anew(tmp_path: Path) -> None:

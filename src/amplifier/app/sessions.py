@@ -40,6 +40,7 @@ from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.events import CANCEL_COMPLETED
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt, prompt_text
 from amplifier_sdk.messages import MessageDict
@@ -290,8 +291,13 @@ async def open_session(
             # few sessions do
             from amplifier.app.stored_approvals import StoredApprovals
 
-            session.coordinator.decisions.provider = StoredApprovals(
+            stored = StoredApprovals(
                 record.session_id, kept.folder, session.coordinator
+            )
+            session.coordinator.decisions.provider = stored
+            # an agent that is cancelled alone withdraws nothing of the root's
+            session.coordinator.hooks.register(
+                CANCEL_COMPLETED, stored.withdraw, decides=False, inherited=False
             )
         # its modules may run for long before it is open, and a kill leaves what is stored
         if not session.is_resumed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from amplifier_kit.redaction import redactor_of
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ApprovalUnavailableError
+from amplifier_sdk.events import CancelCompleted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import StoredQuestion
 from amplifier_sdk.toolinfo import ToolInfo
@@ -37,7 +38,7 @@ _WAITS: Final = (
 )
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class StoredApprovals:
     """Stores the questions of a session and of all that come of it with the session, and finds their answers there.
 
@@ -50,6 +51,7 @@ class StoredApprovals:
     session_id: str
     folder: Path
     coordinator: Coordinator
+    _waiting: set[str] = attrs.field(factory=set)
 
     async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
         """Return what was answered to this question before; an answer counts once.
@@ -60,9 +62,16 @@ class StoredApprovals:
         question = await to_thread.run_sync(self._question, request)
         stored = await to_thread.run_sync(_settle, self.folder, question)
         if stored.answer is None:
+            self._waiting.add(stored.question_id)
             raise ApprovalUnavailableError(_WAITS.format(stored.question_id))
         reason = f"answered {stored.answer!r} by {stored.answered_by}"
         return ApprovalResponse(approved=stored.answer == ALLOW, reason=reason)
+
+    async def withdraw(self, event: str, data: CancelCompleted) -> None:  # noqa: ARG002  # a handler's
+        """Let what was asked since the session was opened take no answer any more: the session was cancelled."""
+        waiting, self._waiting = self._waiting, set()
+        if waiting:
+            await to_thread.run_sync(_void, self.folder, waiting)
 
     def _question(self, request: ApprovalRequest) -> StoredQuestion:
         shown = redactor_of(self.coordinator).redact(_shown(request))
@@ -148,6 +157,14 @@ def _settle(folder: Path, question: StoredQuestion) -> StoredQuestion:
             used: JSONObject = {**found.details, "is_used": True}
             known[found.question_id] = attrs.evolve(found, details=used)
         return found
+
+
+def _void(folder: Path, ids: Collection[str]) -> None:
+    with changing_questions(folder) as known:
+        for id_ in ids:
+            question = known.get(id_)
+            if question is not None and question.answer is None:
+                known[id_] = attrs.evolve(question, is_void=True)
 
 
 def _is_open(stored: StoredQuestion | None, question: StoredQuestion) -> bool:
