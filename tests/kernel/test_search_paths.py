@@ -236,7 +236,7 @@ async def test_the_message_names_the_folders_that_were_searched(tmp_path: Path) 
         await the_tools(a_loader(tmp_path, tmp_path), "tool-x")
 
     assert (
-        f"and the folders 'amplifier-module-*' in {tmp_path}{os.pathsep}{tmp_path};"
+        f"and the folders 'amplifier-module-*' in {tmp_path}{os.pathsep}{tmp_path}."
         in str(caught.value)
     )
 

@@ -255,5 +255,6 @@ async def test_what_sessions_came_to_is_shown(site: Site) -> None:
     assert logs[0]["event"] == "session:start"
     assert children == []
     assert days[0]["turns"] == 1
-    assert [entry["action"] for entry in audit] == ["begin_session", "begin_turn"]
+    actions = [entry["action"] for entry in audit]
+    assert actions == ["add_token", "begin_session", "begin_turn"]
     assert 'turns_total{state="finished"} 1' in metrics
