@@ -6,7 +6,7 @@ A caller names no address: the vendor, or a server beside this one, would fetch 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -21,7 +21,15 @@ from amplifier_sdk.content import (
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import MediaBlock, Prompt, sound_media
 
-__all__ = ["MediaSource", "PromptPart", "media_of_url", "read_prompt", "sound_part"]
+__all__ = [
+    "MediaPart",
+    "MediaSource",
+    "PromptPart",
+    "TextPart",
+    "media_of_url",
+    "read_prompt",
+    "sound_part",
+]
 
 _BLOCKS: Final[Mapping[str, type[MediaBlock]]] = {
     "image": ImageBlock,
@@ -49,40 +57,50 @@ class MediaSource:
 
 
 @attrs.frozen(kw_only=True)
-class PromptPart:
-    """A part of a prompt.
+class TextPart:
+    """A text of a prompt.
 
     Args:
         type: the kind.
-        text: of a text.
-        source: of media.
+        text: the text.
     """
 
-    type: Literal["text", "image", "audio", "document", "video"]
-    text: str | None = None
-    source: MediaSource | None = None
+    type: Literal["text"]
+    text: str
 
-    def block(self) -> TextBlock | MediaBlock:
+    def block(self) -> TextBlock:
+        """Return the part as the model gets it."""
+        return TextBlock(text=self.text)
+
+
+@attrs.frozen(kw_only=True)
+class MediaPart:
+    """Media of a prompt.
+
+    Args:
+        type: the kind.
+        source: the data.
+    """
+
+    type: Literal["image", "audio", "document", "video"]
+    source: MediaSource
+
+    def block(self) -> MediaBlock:
         """Return the part as the model gets it.
 
         Raises:
-            RequestError: it lacks what its kind needs, or its data are not of its kind.
+            RequestError: its data are not of its kind.
         """
-        if self.type == "text" and self.text is not None and self.source is None:
-            return TextBlock(text=self.text)
-        if self.type == "text" or self.source is None or self.text is not None:
-            needed = "text" if self.type == "text" else "source"
-            raise RequestError(
-                422,
-                "invalid_request",
-                f"prompt: a part of type {self.type!r} has its {needed!r} alone",
-            )
         source: JSONObject = {
             key: value
             for key, value in attrs.asdict(self.source).items()
             if value is not None
         }
         return sound_part(_BLOCKS[self.type](source=source))
+
+
+PromptPart: TypeAlias = TextPart | MediaPart
+"""A part of a prompt."""
 
 
 def read_prompt(prompt: str | Sequence[PromptPart]) -> Prompt:

@@ -119,11 +119,7 @@ class TrustStore:
         except (OSError, ValueError) as error:
             return refuse(f"what was trusted cannot be read: {error}", found)
         if grant is None:
-            return refuse(
-                f"nobody trusted the {kind} of this folder yet",
-                found,
-                sorted(found.items),
-            )
+            return refuse(f"nobody trusted the {kind} of this folder yet", found)
         changed = sorted(_changed(grant.items, found.items, _names(items)))
         if changed:
             return refuse(

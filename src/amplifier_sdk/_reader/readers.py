@@ -303,24 +303,41 @@ def read_object(item: Reader, key: Reader) -> Reader:
     return read
 
 
-def read_union(members: Sequence[tuple[Reader, str]]) -> Reader:
-    """Make a reader of the first member that fits; each member comes with its words."""
+def read_union(
+    members: Sequence[tuple[Reader, str]], tags: Sequence[Mapping[str, object]] = ()
+) -> Reader:
+    """Make a reader of the first member that fits; each member comes with its words.
+
+    Args:
+        members: the readers.
+        tags: for each member, the keys that must have one of some values: an object that has them is of that member.
+    """
     expected = any_of([words for _, words in members])
 
     def read(value: object) -> object:
-        inside: list[MisfitError] = []
-        for member, _ in members:
+        inside: dict[int, MisfitError] = {}
+        for number, (member, _) in enumerate(members):
             try:
                 return member(value)
             except MisfitError as misfit:
                 if isinstance(misfit, BoundMisfitError) or all(
                     path for path, _ in misfit.problems
                 ):
-                    inside.append(misfit)
+                    inside[number] = misfit
         # One member took the value's outer form and only its parts or bounds are wrong: that is the one meant.
-        raise inside[0] if len(inside) == 1 else MisfitError.of(expected, value)
+        meant = [*inside.values()]
+        if len(meant) > 1 and isinstance(value, Mapping):
+            meant = [inside[n] for n in inside if n < len(tags) and _has(value, tags[n])]
+        raise meant[0] if len(meant) == 1 else MisfitError.of(expected, value)
 
     return read
+
+
+def _has(value: Mapping[object, object], tags: Mapping[str, object]) -> bool:
+    return bool(tags) and all(
+        isinstance(allowed, list) and value.get(key) in allowed
+        for key, allowed in tags.items()
+    )
 
 
 def refuse_parts(parts: Iterable[Part]) -> NoReturn:

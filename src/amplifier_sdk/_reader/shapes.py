@@ -192,7 +192,10 @@ class ShapeBuilder:
             )
         return Shape(
             {"anyOf": schemas},
-            read_union([(shape.read, shape.expected) for shape in shapes]),
+            read_union(
+                [(shape.read, shape.expected) for shape in shapes],
+                [_tags(shape.schema) for shape in shapes],
+            ),
             any_of([shape.expected for shape in shapes]),
             plain=all(shape.plain for shape in shapes),
         )
@@ -354,6 +357,18 @@ def _places(
         schema["prefixItems"] = [item for item, _ in items]
     read = read_places([read for _, read in items], build, required)
     return Shape(schema, read, "an array")
+
+
+def _tags(schema: JSONObject) -> JSONObject:
+    """Return the required keys of an object's schema that may have a few values alone."""
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping) or not isinstance(required, list):
+        return {}
+    return {
+        key: allowed["enum"]
+        for key, allowed in properties.items()
+        if key in required and isinstance(allowed, Mapping) and "enum" in allowed
+    }
 
 
 def _itself(shape: Shape) -> Shape:

@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from amplifier_sdk.chat import ChatRequest
-from amplifier_sdk.content import ToolResultBlock
+from amplifier_sdk.content import TextBlock, ToolResultBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
@@ -120,7 +120,8 @@ def _result(message: Message) -> str:
         output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         for output in outputs
     ]
-    return "\n\n".join(map(_plain, [message.text, *texts] if message.text else texts))
+    said = [block.text for block in message.content if isinstance(block, TextBlock)]
+    return "\n\n".join(_plain(text) for text in [*said, *texts] if text)
 
 
 def _plain(text: str) -> str:

@@ -9,6 +9,7 @@ import attrs
 
 from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.limits import Limits
 
 __all__ = [
     "DisplaySettings",
@@ -134,5 +135,5 @@ class SettingsSchema:
     mentions: MentionSettings = attrs.field(factory=MentionSettings)
     instructions: InstructionSettings = attrs.field(factory=InstructionSettings)
     sessions: _Sessions = attrs.field(factory=_Sessions)
-    limits: _Config = attrs.field(factory=dict)
+    limits: Limits = attrs.field(factory=Limits)
     ui: DisplaySettings = attrs.field(factory=DisplaySettings)
