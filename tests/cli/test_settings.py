@@ -384,7 +384,7 @@ def test_what_project_brings_is_looked_at_trusted_and_forgotten() -> None:
     assert isinstance(shown, list)
     assert not shown[0]["trusted"]
     assert shown[0]["files"] == [
-        {"name": ".amplifier/agents/x.md", "size": len(AGENT), "changed": True}
+        {"name": ".amplifier/agents/x.md", "size": len(AGENT), "changed": False}
     ]
     call("trust", input="y\n")
     assert "agents: trusted" in call("trust", "show").stdout

@@ -44,6 +44,7 @@ MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 100_000
 """How many values a document may hold, each alias counted with all it stands for."""
 
+_TOO_DEEP: Final = f"it nests deeper than {MAX_DEPTH} levels"
 _CORE: Final = "tag:yaml.org,2002:"
 _SCALARS: Final[Mapping[str, tuple[str, str]]] = {
     "null": (r"~|null|Null|NULL|", "~nN"),
@@ -269,6 +270,16 @@ def _constant(name: str) -> NoReturn:
 
 def _check_depth(text: str) -> None:
     """Refuse deep nesting before nodes are composed: that recurses in C, without a limit."""
+    try:
+        _count_depth(text)
+    except yaml.MarkedYAMLError as error:
+        # a bound of the parser's own, reached while it reads ahead
+        if "nesting depth" not in str(error.problem):
+            raise
+        raise DocumentError(_place(error.problem_mark), _TOO_DEEP) from error
+
+
+def _count_depth(text: str) -> None:
     depth = 0
     # events are read one by one, so that this needs no depth of its own
     for event in yaml.parse(text, Loader=CSafeLoader):
@@ -277,9 +288,7 @@ def _check_depth(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise DocumentError(
-                _place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels"
-            )
+            raise DocumentError(_place(event.start_mark), _TOO_DEEP)
 
 
 class _NodeReader:

@@ -127,9 +127,11 @@ def test_yaml_has_the_core_schema_of_version_1_2(
         ("a: \x01", "control characters are not allowed"),
         ("a: &x [*x]", "or holds itself"),
         (
-            "[" * 200_000,
-            f"line 1, column {MAX_DEPTH + 1}: it nests deeper than {MAX_DEPTH} levels",
+            "[\n" * 200_000,
+            f"line {MAX_DEPTH + 1}, column 1: it nests deeper than {MAX_DEPTH} levels",
         ),
+        # on one line the parser reads ahead: some versions stop there, at a place of their own
+        ("[" * 200_000, f"it nests deeper than {MAX_DEPTH} levels"),
     ],
 )
 def test_yaml_that_is_not_sound_is_one_error_with_its_place(
