@@ -84,6 +84,11 @@ CONFIGURATION = """
 [[operations]]
 include-path-regex = "^/(v1/|ag-ui)"
 checks.positive_data_acceptance.enabled = false
+
+[[operations]]
+include-path-regex = "/turns$"
+# 415: whether bytes are an image, no schema can say
+checks.positive_data_acceptance.expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 415, 429, "5xx"]
 """
 
 

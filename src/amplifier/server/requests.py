@@ -9,7 +9,7 @@ import attrs
 from starlette.requests import Request
 
 from amplifier.serving.errors import RequestError
-from amplifier.serving.prompts import PromptPart
+from amplifier.serving.prompts import PromptParts
 
 __all__ = [
     "NewSession",
@@ -53,7 +53,7 @@ class NewTurn:
         prompt: what is asked: a text, or texts and media in order.
     """
 
-    prompt: str | list[PromptPart]
+    prompt: str | PromptParts
 
 
 def session_id_of(request: Request) -> str:

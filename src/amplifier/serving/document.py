@@ -27,7 +27,7 @@ _WORDS: Final = {
     408: "The body was too slow",
     409: "A turn runs, or the session was closed",
     413: "The body is too large",
-    415: "The body is no JSON",
+    415: "The body is no JSON, or its media are not of a kind that models take",
     422: "The body does not fit",
     429: "More than is allowed",
     500: "The server failed",

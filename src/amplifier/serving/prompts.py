@@ -6,7 +6,7 @@ A caller names no address: the vendor, or a server beside this one, would fetch 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import attrs
 
@@ -25,6 +25,7 @@ __all__ = [
     "MediaPart",
     "MediaSource",
     "PromptPart",
+    "PromptParts",
     "TextPart",
     "media_of_url",
     "read_prompt",
@@ -103,6 +104,17 @@ PromptPart: TypeAlias = TextPart | MediaPart
 """A part of a prompt."""
 
 
+@attrs.frozen
+class _Length:
+    """How many items an array has at least."""
+
+    min_length: int
+
+
+PromptParts: TypeAlias = Annotated[list[PromptPart], _Length(1)]
+"""The parts of a prompt, at least one."""
+
+
 def read_prompt(prompt: str | Sequence[PromptPart]) -> Prompt:
     """Return a prompt as sessions take it.
 
@@ -147,5 +159,6 @@ def sound_part(block: MediaBlock) -> MediaBlock:
     """
     sound = sound_media(block)
     if isinstance(sound, TextBlock):
-        raise RequestError(422, "invalid_request", sound.text.strip("[]"))
+        # what the bytes are, no schema of the body can say
+        raise RequestError(415, "unsupported_media_type", sound.text.strip("[]"))
     return sound

@@ -14,7 +14,7 @@ from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.operations import EVENT_STREAM, Operation
-from amplifier.serving.prompts import PromptPart, read_prompt
+from amplifier.serving.prompts import PromptParts, read_prompt
 from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier.serving.sessions import ServedSession, SessionTable
 from amplifier.serving.tokens import Client
@@ -62,7 +62,7 @@ class TurnRequest:
         on_disconnect: whether it continues when nobody reads its events any more.
     """
 
-    prompt: str | list[PromptPart]
+    prompt: str | PromptParts
     when_busy: Literal["reject", "queue"] = "reject"
     on_disconnect: OnDisconnect = "continue"
 

@@ -327,7 +327,9 @@ def read_union(
         # One member took the value's outer form and only its parts or bounds are wrong: that is the one meant.
         meant = [*inside.values()]
         if len(meant) > 1 and isinstance(value, Mapping):
-            meant = [inside[n] for n in inside if n < len(tags) and _has(value, tags[n])]
+            meant = [
+                inside[n] for n in inside if n < len(tags) and _has(value, tags[n])
+            ]
         raise meant[0] if len(meant) == 1 else MisfitError.of(expected, value)
 
     return read
