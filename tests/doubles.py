@@ -376,6 +376,7 @@ def build_session(
     parent_id: str | None = None,
     is_resumed: bool = False,
     spent: Spending | None = None,
+    instruction: str | None = None,
 ) -> AmplifierSession:
     """Make a session of doubles: a scripted provider, a list as context, the least loop, the tools given."""
     tool_modules = {f"tool-{index}": tool for index, tool in enumerate(tools)}
@@ -394,6 +395,8 @@ def build_session(
         limits=limits,
         **(settings or {}),
     )
+    if instruction is not None:
+        plan["system"] = {"instruction": instruction}
     session = AmplifierSession(
         plan,
         build_loader(modules),

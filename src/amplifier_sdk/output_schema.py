@@ -66,7 +66,13 @@ class OutputSchema(Generic[T_co]):
         checked = ArgumentSchema(schema, name)
         if isinstance(wanted, Mapping):
             # a person's own may be wrong; what is made of a type is not
-            checked.compile()
+            try:
+                checked.compile()
+            except ValueError as error:
+                reason = str(error).partition(": ")[2]
+                raise ValueError(
+                    f"The output type is not valid JSON Schema: {reason}"
+                ) from None
         return OutputSchema(name, schema, is_wrapped, read, checked)
 
     def read(self, text: str) -> T_co:
@@ -168,7 +174,8 @@ def _of_annotation(
     try:
         shape = builder.shape(wanted)
     except UnsupportedAnnotationError as error:
-        raise TypeError(f"The output type {name} has no JSON form: {error}") from None
+        said = name if isinstance(wanted, type) else str(wanted)
+        raise TypeError(f"The output type {said} has no JSON form: {error}") from None
     schema: JSONObject = dict(shape.schema)
     if builder.definitions:
         schema["$defs"] = builder.definitions

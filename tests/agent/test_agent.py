@@ -12,7 +12,7 @@ from amplifier import Agent, ModuleLoader
 from amplifier.agent.modules import Toolset
 from amplifier_kit.installation import install_command
 from amplifier_sdk import HookResult, RunContext, tool
-from amplifier_sdk.errors import ConfigError, TurnCancelled
+from amplifier_sdk.errors import ConfigError, ModuleNotFoundError, TurnCancelled
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.handlers import on
 from amplifier_sdk.jsontypes import JSONObject
@@ -203,6 +203,28 @@ async def test_instructions_are_asked_in_each_turn_and_told_when_they_are_new() 
     assert told[6:8] == ["It is Tuesday.", "c"]
 
 
+@pytest.mark.parametrize("says", ["raises", "says no text"])
+async def test_instructions_that_fail_end_the_turn_unasked(says: str) -> None:
+    def broken(ctx: RunContext[None]) -> str:
+        if says == "raises":
+            raise ZeroDivisionError
+        return 3  # type: ignore[return-value]
+
+    provider = ScriptedProvider("never")
+    error = ZeroDivisionError if says == "raises" else TypeError
+
+    with pytest.raises(error):
+        await Agent(provider, instructions=broken).run("Hi")
+    assert provider.requests == []
+
+
+async def test_a_tool_that_is_not_there_is_an_error() -> None:
+    agent = Agent(ScriptedProvider("never"), tools=["tool-of-nobody"])
+
+    with pytest.raises(ModuleNotFoundError, match="tool-of-nobody"):
+        await agent.run("Hi")
+
+
 async def test_an_override_holds_for_the_sessions_in_the_block() -> None:
     agent = Agent("local", deps="real")
     with agent.override(model=ScriptedProvider("Scripted."), deps="double"):
@@ -274,14 +296,27 @@ def test_a_plan_is_laid_over_what_the_rest_comes_to() -> None:
     ("make", "says"),
     [
         (lambda: Agent("anthropc:x").plan(), "did you mean 'anthropic'"),
-        (lambda: Agent("anthropic:").plan(), "expected vendor:model"),
+        (lambda: Agent("anthropic:"), "expected vendor:model"),
+        (lambda: Agent(3), "model: expected vendor:model"),  # type: ignore[call-overload]
         (lambda: Agent("zzz").plan(), "no such provider is installed; there are"),
         (lambda: Agent(name="no spaces"), "expected letters, digits"),
         (lambda: Agent(tools=[3]), "expected a function, a tool"),  # type: ignore[list-item]
         (lambda: Agent(tools=[int]), "what a decorator of the SDK made a tool"),
+        (lambda: Agent(tools="tool-x"), "tools: expected a list"),
+        (lambda: Agent(tools=[double, double]), "one tool of each name; got 'double'"),
         (lambda: Agent(hooks=[3]), "expected a handler marked with @on"),
+        (lambda: Agent(limits={"costs": 1}), "limits.costs: unknown"),  # type: ignore[call-overload]
+        (lambda: Agent(limits={"cost": -1}), "limits.cost: A limit of cost"),
+        (lambda: Agent(limits=3), "limits: expected a mapping"),  # type: ignore[call-overload]
+        (lambda: Agent(instructions=3), "instructions: expected a text or a function"),  # type: ignore[call-overload]
+        (lambda: Agent(instructions=["a", 3]), "instructions[1]: expected a text"),  # type: ignore[list-item]
+        (lambda: Agent(output_retries=-1), "output_retries: expected a whole number"),
+        (lambda: Agent(output_mode="tol"), "did you mean 'tool'"),  # type: ignore[call-overload]
+        (lambda: Agent(output_validators=[3]), "output_validators[0]: expected a"),  # type: ignore[list-item]
+        (lambda: Agent(plan={"toools": []}), "toools: unknown key; did you mean"),
+        (lambda: Agent(plan=3), "plan: expected a plan or the path of one"),  # type: ignore[call-overload]
+        (lambda: Agent(loop={"modul": "x"}), "loop.modul: unknown key"),
     ],
-    ids=["near", "half", "unknown", "name", "tool", "class", "hook"],
 )
 def test_what_an_agent_cannot_be_made_of_is_named(
     make: Callable[[], object], says: str

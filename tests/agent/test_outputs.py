@@ -134,6 +134,31 @@ async def test_validators_see_the_run_and_may_change_or_reject_the_answer() -> N
     assert "It has to be more than 5." in provider.requests[1].messages[-1].text
 
 
+async def test_a_validator_is_added_while_the_agent_is_described() -> None:
+    provider = ScriptedProvider('{"value": 3}', '{"value": 4}', repeat=True)
+    agent = Agent(provider, output=int, deps=2)
+
+    @agent.output_validator
+    async def divisible(ctx: RunContext[int], number: int) -> int:
+        if number % ctx.deps:
+            raise OutputRejectedError(f"It has to be divisible by {ctx.deps}.")
+        return number
+
+    assert (await agent.run("Hi")).output == 4
+    with pytest.raises(RuntimeError, match=r"output_validators=\[divisible\]"):
+        agent.output_validator(divisible)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        agent.output_validators = ()  # type: ignore[misc]
+
+
+async def test_another_agents_tool_is_described_to_its_end() -> None:
+    helper = Agent(ScriptedProvider("Hello."), name="helper")
+    Agent(ScriptedProvider("Hello."), tools=[helper])
+
+    with pytest.raises(RuntimeError, match="'helper' has been used"):
+        helper.output_validator(lambda ctx, text: text)
+
+
 async def test_a_validator_of_text_needs_no_output_type() -> None:
     def polite(ctx: RunContext[None], text: str) -> str:
         if "please" not in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import attrs
@@ -311,6 +312,24 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
     (found,) = store.all()
     assert found.record.turn_count == 2
     assert found.record.prompt == "Read @notes.md"
+
+
+async def test_the_instruction_of_a_plan_file_holds_when_it_is_resumed(
+    places: Places,
+) -> None:
+    answers: JSONValue = {"responses": ["done"], "repeat": True}
+    provider: JSONValue = {"module": "provider-scripted", "config": answers}
+    plan = {**_plan(provider), "system": {"instruction": "Be brief."}}
+    file = write(places.root / "plan.json", json.dumps(plan))
+    composition = compose(PlanOptions(file=file), places)
+    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+
+    for turns in (1, 2):
+        async with open_session(composition, record=record, store=store) as opened:
+            await _say(opened, "Hello")
+            history = await _history(opened)
+        assert history[0] == ("system", "Be brief.")
+        assert [role for role, _ in history[1:]] == ["user", "assistant"] * turns
 
 
 async def test_context_with_own_history_follows_profile(

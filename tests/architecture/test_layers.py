@@ -31,6 +31,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
     "amplifier.agent": (
         "amplifier_sdk",
+        "amplifier_kit.files.documents",
         INSTALLATION,
         "amplifier.kernel",
         "amplifier.agent",

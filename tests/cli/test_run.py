@@ -671,6 +671,13 @@ def water(plant: str) -> str:
 
 text = Agent(ScriptedProvider("hello"))
 number = Agent(ScriptedProvider("no", '{"value": 3}'), output=int)
+answers = {"module": "provider-scripted", "config": {"responses": ["exported"]}}
+exported = Agent(plan={"providers": [answers]}, instructions="Be brief.")
+guarded = Agent(
+    ScriptedProvider("hello"),
+    tools=[water, {"module": "tool-web", "config": {"api_key": "tulip"}}],
+)
+print("noise")
 """
 
 
@@ -887,3 +894,24 @@ def test_a_file_that_cannot_be_shown_is_refused(
 
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.usefixtures("agents")
+def test_an_agent_is_exported_as_a_plan_and_run(tmp_path: Path) -> None:
+    exported = CliRunner().invoke(main, ["agent", "export", "garden:exported"])
+    (tmp_path / "plan.yaml").write_text(exported.stdout, "utf-8")
+    result = _invoke("hi", "--plan", "plan.yaml", "--no-keep")
+
+    assert "system:\n  instruction: Be brief.\n" in exported.stdout
+    assert "noise" in exported.stderr
+    assert (result.exit_code, result.stdout) == (0, "exported\n")
+
+
+@pytest.mark.usefixtures("agents")
+def test_an_export_names_what_it_does_not_hold() -> None:
+    exported = CliRunner().invoke(main, ["agent", "export", "garden:guarded"])
+
+    assert exported.exit_code == 0
+    assert "agent-tool-water, agent-provider-scripted: objects" in exported.stderr
+    assert "secrets are withheld" in exported.stderr
+    assert "tulip" not in exported.stdout

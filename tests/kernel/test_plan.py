@@ -179,9 +179,12 @@ def test_a_whole_plan_is_read_as_it_stands() -> None:
         (a_plan(tool=[]), "tool: unknown key; did you mean 'tools'?"),
         (
             a_plan(zzz=1),
-            "zzz: unknown key; known: session, agents, orchestrator, context, providers, tools, hooks",
+            "zzz: unknown key; known: session, system, agents, orchestrator, context, providers, tools, hooks",
         ),
         (a_plan(agents=[]), "agents: a mapping; got list"),
+        (a_plan(system="Be brief."), "system: a mapping; got str"),
+        (a_plan(system={"instruction": 3}), "system.instruction: a text; got int"),
+        (a_plan(system={"text": "x"}), "system.text: unknown key; known: instruction"),
         (
             a_plan(orchestrator={"confg": {}}),
             "orchestrator.confg: unknown key; did you mean 'config'?",

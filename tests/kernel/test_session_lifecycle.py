@@ -27,6 +27,7 @@ from amplifier_sdk.events import (
     SESSION_START,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.secret import withhold
 from tests.doubles import (
@@ -81,6 +82,44 @@ async def test_executing_a_bare_session_initialises_it() -> None:
 
     await session.cleanup()
     assert not session.initialized
+
+
+async def test_a_conversation_begins_with_the_instruction_of_the_plan() -> None:
+    session = build_session("hello", instruction="Be brief.")
+    async with session:
+        await session.execute("hi")
+        messages = await session.coordinator.context.get_messages()
+
+    assert messages[0] == {"role": "system", "content": "Be brief."}
+    assert [message["role"] for message in messages[1:]] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "roles"),
+    [
+        ({"role": "system", "content": "Be kind."}, ["system", "user", "assistant"]),
+        (
+            {"role": "system", "content": "Tea.", "metadata": {"source": "memory"}},
+            ["system", "system", "user", "assistant"],
+        ),
+        (
+            {"role": "user", "content": "Hello"},
+            ["system", "user", "user", "assistant"],
+        ),
+    ],
+)
+async def test_what_a_context_begins_with_stays(
+    stored: MessageDict, roles: list[str]
+) -> None:
+    context = MemoryContext()
+    await context.add_message(stored)
+    session = build_session("hello", context=context, instruction="Be brief.")
+    async with session:
+        await session.execute("hi")
+        messages = await session.coordinator.context.get_messages()
+
+    assert [message["role"] for message in messages] == roles
+    assert stored in messages
 
 
 async def test_initialising_twice_mounts_once() -> None:

@@ -51,6 +51,7 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("session move", ("{shop}/gone",), 1),  # it moves what a test of its own makes
     ("agent list", (), 0),
     ("agent show", ("explorer",), 0),
+    ("agent export", ("shop:agent",), 2),  # what a person names is imported
     ("bundle add", ("{shop}/bundle.yaml",), 0),
     ("bundle list", (), 0),
     ("bundle show", ("shop",), 0),

@@ -80,5 +80,17 @@ checked = Agent(
 assert_type(checked.run_sync("?").output, Invoice)
 bank.run_sync("?", deps=Bank())
 
+
+
+@checked.output_validator
+async def stored(ctx: RunContext[Bank], invoice: Invoice) -> Invoice:
+    return invoice
+
+
+@checked.output_validator  # error: arg-type
+def of_another(ctx: RunContext[Shop], invoice: Invoice) -> Invoice:
+    return invoice
+
+
 Agent[Bank, str]("local", tools=[stock])  # error: list-item
 bank.run_sync("?", deps=Shop())  # error: arg-type

@@ -13,6 +13,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
+from os import PathLike
 from typing import (
     TYPE_CHECKING,
     Final,
@@ -35,6 +36,7 @@ from amplifier.agent.instructions import (
 )
 from amplifier.agent.models import Model, ModelChoice, choose_model
 from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable
+from amplifier.agent.problems import argument_problems, plan_problems
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.overlays import merge_plans
@@ -50,8 +52,9 @@ if TYPE_CHECKING:
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "RunLimits"]
+__all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "Plan", "RunLimits"]
 
+DepsT = TypeVar("DepsT")
 DepsT_contra = TypeVar("DepsT_contra", default=None, contravariant=True)
 OutputT_co = TypeVar("OutputT_co", default=str, covariant=True)
 T = TypeVar("T")
@@ -59,11 +62,13 @@ T = TypeVar("T")
 _DEFAULT_LOOP: Final = "loop-basic"
 _DEFAULT_CONTEXT: Final = "context-simple"
 _PREFIX: Final = "agent"
-_NAME_PATTERN: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 
 AsyncOutputFunction: TypeAlias = Callable[..., Coroutine[object, object, T]]  # type: ignore[explicit-any]  # of any signature
 OutputFunction: TypeAlias = Callable[..., T]  # type: ignore[explicit-any]  # likewise
 """A function whose arguments are the answer of a model, and whose result is the output."""
+
+Plan: TypeAlias = "Mapping[str, JSONValue] | PathLike[str]"
+"""A partial mount plan, or a file that has one, in YAML or JSON."""
 
 _Functions: TypeAlias = tuple[InstructionFunction[object], ...]
 
@@ -92,7 +97,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
 
     Args:
         model: `vendor:model`, the id of a provider module with or without its `provider-`, or a provider; default the
-            embedded model.
+            plan's, or else the embedded model.
         name: what other agents call it by.
         description: what it is for, for agents that have it as a tool.
         instructions: its system prompt: texts, which stand before the conversation, and functions of the run, which are
@@ -101,7 +106,8 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: handlers marked with `@on`, objects with such methods, and ids of modules.
         context: the id of the context module, or its entry of a plan.
         loop: the id of the orchestrator module, or its entry of a plan.
-        plan: a partial mount plan that is laid over what the rest comes to.
+        plan: a partial mount plan, or the path of a file that has one, which is laid over what the rest comes to; also
+            that of an agent which was exported. Where it has providers and `model` is none, its providers answer.
         limits: what each run may take, for example `{"cost": 0.10, "tool_calls": 20}`.
         deps: what its functions find as `ctx.deps`, unless a run brings its own; where only the runs do, say the type:
             `Agent[Bank, str](…)`.
@@ -136,6 +142,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
     )
     output_retries: int
     output_mode: OutputMode
+    _is_described: bool = attrs.field(default=False, init=False, repr=False)
 
     @overload
     def __init__(
@@ -149,7 +156,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = ...,
         context: str | Mapping[str, JSONValue] = ...,
         loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Mapping[str, JSONValue] | None = ...,
+        plan: Plan | None = ...,
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: None = ...,
@@ -169,7 +176,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = ...,
         context: str | Mapping[str, JSONValue] = ...,
         loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Mapping[str, JSONValue] | None = ...,
+        plan: Plan | None = ...,
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: type[T],
@@ -189,7 +196,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = ...,
         context: str | Mapping[str, JSONValue] = ...,
         loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Mapping[str, JSONValue] | None = ...,
+        plan: Plan | None = ...,
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: AsyncOutputFunction[T],
@@ -209,7 +216,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = ...,
         context: str | Mapping[str, JSONValue] = ...,
         loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Mapping[str, JSONValue] | None = ...,
+        plan: Plan | None = ...,
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: OutputFunction[T],
@@ -229,7 +236,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = ...,
         context: str | Mapping[str, JSONValue] = ...,
         loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Mapping[str, JSONValue] | None = ...,
+        plan: Plan | None = ...,
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: object,
@@ -248,7 +255,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks: Sequence[AgentHook] = (),
         context: str | Mapping[str, JSONValue] = _DEFAULT_CONTEXT,
         loop: str | Mapping[str, JSONValue] | None = None,
-        plan: Mapping[str, JSONValue] | None = None,
+        plan: Plan | None = None,
         limits: RunLimits | None = None,
         deps: object = None,
         output: object = None,
@@ -256,16 +263,29 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output_retries: int = 2,
         output_mode: OutputMode = "auto",
     ) -> None:
+        problems = argument_problems(
+            model=model,
+            name=name,
+            instructions=instructions,
+            tools=tools,
+            hooks=hooks,
+            limits=limits,
+            plan=plan,
+            output_validators=output_validators,
+            output_retries=output_retries,
+            output_mode=output_mode,
+        )
+        _refuse(*problems)
         self.__attrs_init__(
             model,
-            _checked_name(name),
+            name,
             description,
             instructions,
             tuple(tools),
             tuple(hooks),
             context,
             loop or _DEFAULT_LOOP,
-            dict(plan or {}),
+            _read_plan(plan),
             limits or {},
             cast("DepsT_contra", deps),
             None if output is None else _schema_of(output),
@@ -278,8 +298,10 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             output_retries,
             output_mode,
         )
-        # what cannot be mounted is refused here, and not in the first run
-        self._compiled(ModelChoice(module="provider"), None)
+        # what cannot be mounted is refused here, and not in the first run; what is installed is known then
+        table, compiled = self._compiled(_offline_choice(model), self.answer_check())
+        _refuse(*plan_problems(compiled, table))
+        object.__setattr__(self, "_is_described", False)
 
     @property
     def turn_limits(self) -> LimitChanges:
@@ -288,6 +310,33 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         if "cost" in limits:
             limits["cost_usd"] = limits.pop("cost")
         return cast("LimitChanges", limits)
+
+    def output_validator(
+        self: Agent[DepsT, T], function: OutputValidator[DepsT, T]
+    ) -> OutputValidator[DepsT, T]:
+        """Add a function to `output_validators`, behind those that are there; a decorator.
+
+        ```python
+        @agent.output_validator
+        def adds_up(ctx: RunContext[Shop], invoice: Invoice) -> Invoice: ...
+        ```
+
+        It is a part of the description, which ends when the agent first runs, is exported or becomes another's tool.
+
+        Raises:
+            RuntimeError: the description has ended.
+        """
+        if self._is_described:
+            name = getattr(function, "__name__", "FUNCTION")
+            raise RuntimeError(
+                f"Agent {self.name!r} has been used, and would answer otherwise from now on; write"
+                f" Agent(..., output_validators=[{name}]), or decorate before its first use"
+            )
+        # as attrs collects the validators of a field before the class is made
+        object.__setattr__(
+            self, "output_validators", (*self.output_validators, function)
+        )
+        return function
 
     # -- running
 
@@ -379,7 +428,9 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         """
         override = _OVERRIDES.get({}).get(id(self), {})
         check = self.answer_check()
-        table, plan = self._compiled(self._choice(override), check)
+        table, plan = self._compiled(self._choice(), check)
+        if "model" in override:
+            plan = _with_model(plan, choose_model(override["model"]), table)
         given = override.get("deps", deps)
         return AgentSession.of(
             self,
@@ -429,16 +480,26 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
     def plan(self) -> JSONObject:
         """Return the mount plan that the agent's sessions have.
 
-        Modules whose ids begin with `agent-` are objects of this process: another one needs them in the `modules` of
-        its loader.
+        `Agent(plan=…)` makes an agent of it again. Modules whose ids begin with `agent-` are objects of this process:
+        who has them gives them again, under the arguments that they were given under here.
 
         Raises:
             ConfigError: no installed provider is meant by `model`.
         """
-        return self._compiled(self._choice({}), self.answer_check())[1]
+        return self._compiled(self._choice(), self.answer_check())[1]
+
+    def own_modules(self) -> tuple[str, ...]:
+        """Return the ids of the modules in its plan that are objects of this process.
+
+        Raises:
+            ConfigError: as `plan`.
+        """
+        table, _ = self._compiled(self._choice(), self.answer_check())
+        return tuple(table.objects)
 
     def answer_check(self) -> AnswerCheck | None:
-        """Return what checks the answers of one session; `None` where any text will do."""
+        """Return what checks the answers of one session; `None` where any text will do. The description ends here."""
+        object.__setattr__(self, "_is_described", True)
         if self.output_schema is None and not self.output_validators:
             return None
         validators = cast(
@@ -466,8 +527,11 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             plan["orchestrator"] = {"config": {"model": choice.model}}
         return plan
 
-    def _choice(self, override: _Override) -> ModelChoice:
-        return choose_model(override.get("model", self.model))
+    def _choice(self) -> ModelChoice | None:
+        """Find the agent's provider; `None` where its plan alone has one."""
+        if self.model is None and self.overlay_plan.get("providers"):
+            return None
+        return choose_model(self.model)
 
     def _hooks(self, table: ModuleTable, check: AnswerCheck | None) -> list[JSONValue]:
         """Return the plan's entries of the application's hooks, and of the agent's own."""
@@ -481,7 +545,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         return hooks
 
     def _compiled(
-        self, choice: ModelChoice, check: AnswerCheck | None
+        self, choice: ModelChoice | None, check: AnswerCheck | None
     ) -> tuple[ModuleTable, JSONObject]:
         """Return the plan, and the objects that its own modules are."""
         table = ModuleTable(_PREFIX)
@@ -494,16 +558,20 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             session["limits"] = cast("JSONObject", dict(limits))
         plan: JSONObject = {
             "session": session,
-            "providers": [_provider_of(choice, table)],
             "tools": table.tools(self.tools),
             "hooks": self._hooks(table, check),
         }
-        if choice.model is not None:
-            plan["orchestrator"] = {"config": {"model": choice.model}}
+        if choice is not None:
+            plan["providers"] = [_provider_of(choice, table)]
+            if choice.model is not None:
+                plan["orchestrator"] = {"config": {"model": choice.model}}
         if table.agents:
             plan["agents"] = cast("JSONObject", table.agents)
+        text, _ = split(self.instructions)
+        if text is not None:
+            plan["system"] = {"instruction": text}
         if self.overlay_plan:
-            plan = cast("JSONObject", merge_plans(plan, self.overlay_plan))
+            plan = _laid_over(plan, self.overlay_plan)
         return table, plan
 
 
@@ -527,15 +595,57 @@ def _provider_of(choice: ModelChoice, table: ModuleTable) -> JSONObject:
     return {"module": module, "instance_id": module}
 
 
-def _checked_name(name: str) -> str:
-    from re import fullmatch
+def _with_model(
+    plan: JSONObject, choice: ModelChoice, table: ModuleTable
+) -> JSONObject:
+    """Return a plan in which another model answers, whatever it says of models."""
+    changes: JSONObject = {"orchestrator": {"config": {"model": choice.model}}}
+    return {**_laid_over(plan, changes), "providers": [_provider_of(choice, table)]}
 
-    if fullmatch(_NAME_PATTERN, name) is None:
-        raise ConfigError(
-            [Problem("name", f"expected letters, digits, - and _; got {name!r:.80}")],
-            subject="agent",
-        )
-    return name
+
+def _laid_over(plan: JSONObject, overlay: Mapping[str, JSONValue]) -> JSONObject:
+    """Return an agent's plan with another laid over it, which may be one that was exported."""
+    merged = cast("JSONObject", merge_plans(plan, overlay))
+    # To merging plans these say nothing, and `None` takes a key away; in an agent it says that there is no model.
+    for key in ("system", "agents"):
+        if key in plan or key in overlay:
+            merged[key] = _united(plan.get(key), overlay.get(key))
+    return merged
+
+
+def _united(below: JSONValue, above: JSONValue) -> JSONValue:
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return below if above is None else above
+    united = {**below}
+    for key, value in above.items():
+        if isinstance(value, dict):
+            united[key] = _united(below.get(key), value)
+        else:
+            united[key] = value
+    return united
+
+
+def _read_plan(plan: Plan | None) -> Mapping[str, JSONValue]:
+    if plan is None or isinstance(plan, Mapping):
+        return dict(plan or {})
+    # few agents are read from a file, and YAML takes its time to import
+    from pathlib import Path
+
+    from amplifier_kit.files.documents import read_mapping
+
+    return read_mapping(Path(plan))
+
+
+def _offline_choice(model: Model | None) -> ModelChoice:
+    """Return a provider that stands for the agent's, as long as nobody has to have it."""
+    if model is None or isinstance(model, str):
+        return ModelChoice(module="provider")
+    return choose_model(model)
+
+
+def _refuse(*problems: Problem) -> None:
+    if problems:
+        raise ConfigError(problems, subject="agent")
 
 
 def _in_event_loop() -> bool:

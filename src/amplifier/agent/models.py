@@ -12,7 +12,7 @@ from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["DEFAULT_PROVIDER", "Model", "ModelChoice", "choose_model"]
+__all__ = ["DEFAULT_PROVIDER", "Model", "ModelChoice", "choose_model", "model_problem"]
 
 Model: TypeAlias = str | Provider
 """`vendor:model`, the id of a provider module with or without its `provider-`, or a provider."""
@@ -54,10 +54,24 @@ def choose_model(model: Model | None) -> ModelChoice:
         return _installed(DEFAULT_PROVIDER, None)
     if not isinstance(model, str):
         return ModelChoice(module="agent-provider", provider=model)
-    vendor, colon, name = model.partition(":")
-    if colon and not (vendor and name):
-        raise _problem(model, "expected vendor:model, for example 'anthropic:MODEL'")
+    vendor, _, name = model.partition(":")
     return _installed(vendor, name or None)
+
+
+def model_problem(model: object) -> Problem | None:
+    """Find what is wrong with a model's name, whatever is installed, or with a provider."""
+    if isinstance(model, str):
+        vendor, colon, name = model.partition(":")
+        if vendor and (name or not colon):
+            return None
+        expected = "expected vendor:model, for example 'anthropic:MODEL'"
+        return Problem("model", f"{model!r:.80}: {expected}")
+    if isinstance(model, Provider):
+        return None
+    return Problem(
+        "model",
+        f"expected vendor:model, the id of a provider module or a provider; got {model!r:.80}",
+    )
 
 
 def _installed(vendor: str, model: str | None) -> ModelChoice:

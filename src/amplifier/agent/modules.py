@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import isroutine
 from typing import Final, Never, Protocol, TypeAlias, TypeVar, cast
 
 import attrs
@@ -85,8 +86,17 @@ class ModuleTable:
         return module_id
 
     def tools(self, tools: Iterable[object]) -> list[JSONValue]:
-        """Return the plan's entries of an agent's tools."""
-        return [self._entry(each, self._tool) for each in tools]
+        """Return the plan's entries of an agent's tools.
+
+        Raises:
+            ConfigError: one is none of what it may be, or two have one name.
+        """
+        given = list(tools)
+        names = [name for each in given if (name := _tool_name(each)) is not None]
+        for name in names:
+            if names.count(name) > 1:
+                raise _refused("tools", name, "one tool of each name")
+        return [self._entry(each, self._tool) for each in given]
 
     def hooks(self, hooks: Iterable[object]) -> list[JSONValue]:
         """Return the plan's entries of an agent's hooks."""
@@ -143,6 +153,13 @@ class ModuleTable:
             )
         name = getattr(given, "name", None) or getattr(given, "__name__", None)
         return self.add(kind, str(name or type(given).__name__), given)
+
+
+def _tool_name(given: object) -> str | None:
+    """Return what a model calls a tool by; `None` where only its module says it."""
+    if isinstance(given, (FunctionTool, SubAgent)):
+        return given.name
+    return given.__name__ if isroutine(given) else None
 
 
 def _tools_in(given: object) -> Sequence[object]:

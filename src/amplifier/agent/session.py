@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
 import attrs
 
-from amplifier.agent.instructions import split
 from amplifier.agent.partial_answers import PartialAnswer
 from amplifier.agent.result import AgentResult
 from amplifier.kernel.sessions.answers import AnswerCheck
@@ -77,7 +76,11 @@ class AgentSession(Generic[DepsT, OutputT]):
 
     async def __aenter__(self) -> Self:
         await self.session.__aenter__()
-        await self._instruct()
+        failures = self.session.failures
+        if failures:
+            # what an application names it needs: an agent without one of its tools is another one
+            await self.session.__aexit__(None, None, None)
+            raise failures[0]
         return self
 
     async def __aexit__(
@@ -131,13 +134,6 @@ class AgentSession(Generic[DepsT, OutputT]):
             limit=finished.limit,
             degradations=finished.degradations,
         )
-
-    async def _instruct(self) -> None:
-        """Put what always holds before the conversation, unless there is one already."""
-        always, _ = split(self.agent.instructions)
-        context = self.session.coordinator.context
-        if always is not None and not await context.get_messages():
-            await context.add_message({"role": "system", "content": always})
 
     def _run_context(
         self,

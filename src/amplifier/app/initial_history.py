@@ -95,7 +95,9 @@ async def _system_text(opened: OpenSession) -> str:
         given = (opened.instructions.text(), opened.composition.system)
         return "\n\n".join(part for part in given if part)
     if profile is None or text is None:
-        return opened.instructions.text()
+        # of a plan file; it is as final as the rest, so that mentions mean nothing in it
+        written = opened.session.plan.instruction
+        return "\n\n".join(filter(None, (opened.instructions.text(), written)))
     return await opened.mentions.instruction(text, profile.folder, opened.instructions)
 
 

@@ -13,7 +13,7 @@ __all__ = ["agent"]
 
 @click.group()
 def agent() -> None:
-    """List the agents, and look at one."""
+    """List the agents, look at one, and export one of a program's."""
 
 
 @agent.command("list")
@@ -91,3 +91,36 @@ def _show(name: str, output: str) -> None:
     if isinstance(system, dict) and isinstance(system.get("instruction"), str):
         say("")
         say(visible(system["instruction"]))
+
+
+@agent.command("export")
+@click.argument("place", metavar="MODULE:NAME")
+@debug_option
+def _export(place: str) -> None:
+    """Write the plan of an Agent of yours as YAML, by the Python module that has it.
+
+    'amplifier run --plan FILE' runs it, and Agent(plan=Path(FILE)) makes an agent of it again. Secrets are withheld.
+    """
+    from contextlib import redirect_stdout
+    from sys import stderr
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.cli._agent_turns import find_agent
+    from amplifier_kit.files.documents import yaml_text
+    from amplifier_sdk.convert import to_json
+    from amplifier_sdk.secret import withhold
+
+    # standard output is the plan's, whatever the module prints
+    with redirect_stdout(stderr):
+        found = find_agent(place)
+        whole = found.plan()
+    plan = withhold(whole)
+    if plan != whole:
+        notice("warning: secrets are withheld; give them by the environment")
+    objects = found.own_modules()
+    if objects:
+        notice(
+            f"warning: {', '.join(objects)}: objects of the program, which the agent that is made of the plan has to be"
+            f" given again; 'amplifier run --agent {place}' runs it with them"
+        )
+    say(yaml_text(to_json(plan)).rstrip("\n"))

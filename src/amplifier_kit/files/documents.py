@@ -33,6 +33,7 @@ __all__ = [
     "read_document",
     "read_mapping",
     "read_text",
+    "yaml_text",
 ]
 
 MAX_BYTES: Final = 4_000_000
@@ -76,6 +77,33 @@ for _name, (_pattern, _first) in _SCALARS.items():
         f"{_CORE}{_name}", re.compile(rf"(?:{_pattern})\Z"), [*_first]
     )
 _CoreLoader.add_implicit_resolver(f"{_CORE}null", re.compile(r"\Z"), [""])
+
+
+class _CoreDumper(yaml.SafeDumper):
+    """A writer that leaves without quotes what no reader takes for anything but text."""
+
+    # of YAML 1.1 as well: not everybody reads 1.2
+    yaml_implicit_resolvers = {  # noqa: RUF012  # PyYAML keeps its table in the class
+        first: [
+            *yaml.SafeDumper.yaml_implicit_resolvers.get(first, ()),
+            *_CoreLoader.yaml_implicit_resolvers.get(first, ()),
+        ]
+        for first in {
+            *yaml.SafeDumper.yaml_implicit_resolvers,
+            *_CoreLoader.yaml_implicit_resolvers,
+        }
+    }
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar(f"{_CORE}str", text, style=style)
+
+
+_CoreDumper.add_representer(str, _write_text)
 
 
 class DocumentError(Exception):
@@ -155,6 +183,17 @@ def read_mapping(path: Path) -> JSONObject:
     raise ConfigError(
         [Problem("", f"a mapping; got {type(document).__name__}")],
         subject=f"file {str(path)!r}",
+    )
+
+
+def yaml_text(value: JSONValue) -> str:
+    """Write JSON data as YAML, which `parse_yaml` reads back as it was."""
+    return yaml.dump(
+        value,
+        Dumper=_CoreDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
     )
 
 

@@ -17,8 +17,10 @@ from amplifier_kit.files.documents import (
     MAX_DEPTH,
     find_line,
     find_lines,
+    parse_yaml,
     read_document,
     read_mapping,
+    yaml_text,
 )
 from amplifier_sdk.errors import ConfigError
 
@@ -229,3 +231,19 @@ def test_lines_of_several_values_are_found_in_one_reading(tmp_path: Path) -> Non
     path.write_text("- 1")
     with pytest.raises(ConfigError, match="a mapping; got list"):
         read_mapping(path)
+
+
+@given(_DATA)
+def test_what_is_written_is_read_back(data: JSONData) -> None:
+    text = yaml_text(data)
+
+    assert repr(parse_yaml(text)) == repr(data)
+
+
+@pytest.mark.parametrize("text", ["yes", "1e3", "0o17", "null", "~", "2026-11-28", ""])
+def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
+    assert parse_yaml(yaml_text({"key": text})) == {"key": text}
+
+
+def test_lines_stand_as_lines() -> None:
+    assert yaml_text({"a": "one\ntwo\n"}) == "a: |\n  one\n  two\n"

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 __all__ = ["ENTRY_KEYS", "PLAN_KEYS", "SESSION_KEYS", "SINGLE_KEYS", "Keys", "Shape"]
 
 Shape: TypeAlias = Literal[
-    "name", "anything", "mapping", "count", "flag", "limits", "session"
+    "name", "anything", "mapping", "count", "flag", "limits", "session", "system"
 ]
 """What stands under a key: `count` is a whole number from 0, `name` a text that is not empty."""
 
@@ -61,6 +61,10 @@ SESSION_KEYS: Final[Keys] = {
 
 PLAN_KEYS: Final[Keys] = {
     "session": ("session", "the loop, the memory, and the session's settings"),
+    "system": (
+        "system",
+        "the agent's instruction, with which a new conversation begins",
+    ),
     "agents": ("mapping", "agents by name; carried for those who open child sessions"),
 }
 """The keys of the plan, beside the sections of the module types."""

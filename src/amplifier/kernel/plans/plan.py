@@ -87,11 +87,15 @@ class SessionSettings(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class MountPlan(Value):
-    """What a session mounts: the modules of each kind, in the plan's order."""
+    """What a session mounts: the modules of each kind, in the plan's order.
+
+    A new conversation begins with the `instruction`.
+    """
 
     session: SessionSettings
     modules: Mapping[str, tuple[ModuleSpec, ...]]
     agents: Mapping[str, object]
+    instruction: str | None = None
 
     @classmethod
     def read(
@@ -189,8 +193,20 @@ class _PlanReader:
         }
         agents = self._mapping("agents", plan.get("agents"))
         return MountPlan(
-            session=self._settings(session), modules=modules, agents=agents
+            session=self._settings(session),
+            modules=modules,
+            agents=agents,
+            instruction=self._instruction(plan.get("system")),
         )
+
+    def _instruction(self, section: object) -> str | None:
+        system = self._mapping("system", section)
+        self._refuse_unknown("system", system, ("instruction",))
+        instruction = system.get("instruction")
+        if instruction is None or isinstance(instruction, str):
+            return instruction
+        self._problem("system.instruction", f"a text; got {type(instruction).__name__}")
+        return None
 
     def _single(
         self,

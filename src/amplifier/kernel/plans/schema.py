@@ -35,6 +35,11 @@ _SHAPES: Final[Mapping[Shape, JSONObject]] = {
     "flag": {"type": ["boolean", "null"]},
     "limits": {"$ref": "#/$defs/limits"},
     "session": {"$ref": "#/$defs/session"},
+    "system": {
+        "type": ["object", "null"],
+        "properties": {"instruction": {"type": ["string", "null"]}},
+        "additionalProperties": False,
+    },
 }
 
 
