@@ -7,6 +7,7 @@ Each does the least its contract asks for and keeps what it saw. Those that an a
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TypeAlias
 
 import anyio
@@ -339,6 +340,7 @@ def _module(target: object) -> object:
         hasattr(target, "mount")
         or hasattr(target, MODULE_ATTRIBUTE)
         or hasattr(target, "__code__")
+        or isinstance(target, ModuleType)
     )
     return target if is_module else mounting(target)
 

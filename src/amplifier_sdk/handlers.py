@@ -6,26 +6,31 @@ async def guard(event: str, data: ToolPre) -> HookResult: ...
 ```
 
 On a method of a `@hook` class the handler is registered with the class's instance; a marked function is a
-hook module of its own.
+hook module of its own. A handler whose last parameter is annotated with `RunContext` gets the run's: the
+dependencies that the application gave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Final, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast, overload
 
 import attrs
 
-from amplifier_sdk._callables import attributes_of
+from amplifier_sdk._callables import AnyCallable, attributes_of, parameters_of
 from amplifier_sdk.bounds import seconds
-from amplifier_sdk.contracts import Hooks, Unregister
+from amplifier_sdk.contracts import Coordinator, Hooks, Unregister
 from amplifier_sdk.events import Event
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.values import Value
 
+if TYPE_CHECKING:
+    from amplifier_sdk.run_context import RunContext  # few handlers take it
+
 __all__ = ["HandlerMark", "Subscription", "on", "register_handlers", "subscriptions_of"]
 
 A = TypeVar("A", bound=Awaitable[HookResult | None] | HookResult | None)
+D = TypeVar("D")
 P = TypeVar("P", bound=Mapping[str, object])
 S = TypeVar("S")
 T = TypeVar("T")
@@ -55,8 +60,16 @@ class HandlerMark(Protocol[P]):
     def __call__(self, handler: Callable[[str, P], A], /) -> Callable[[str, P], A]: ...
     @overload
     def __call__(
+        self, handler: Callable[[str, P, RunContext[D]], A], /
+    ) -> Callable[[str, P, RunContext[D]], A]: ...
+    @overload
+    def __call__(
         self, handler: Callable[[S, str, P], A], /
-    ) -> Callable[[S, str, P], A]:
+    ) -> Callable[[S, str, P], A]: ...
+    @overload
+    def __call__(
+        self, handler: Callable[[S, str, P, RunContext[D]], A], /
+    ) -> Callable[[S, str, P, RunContext[D]], A]:
         """Mark the handler and return it unchanged."""
 
 
@@ -112,13 +125,25 @@ def subscriptions_of(handler: object) -> tuple[Subscription, ...]:
     return ()
 
 
-def register_handlers(hooks: Hooks, instance: object) -> Iterator[Unregister]:
-    """Register a marked function, or an instance's marked methods, in the order its class defines them."""
+def register_handlers(
+    hooks: Hooks, instance: object, coordinator: Coordinator | None = None
+) -> Iterator[Unregister]:
+    """Register a marked function, or an instance's marked methods, in the order its class defines them.
+
+    Args:
+        hooks: of the session that hears them.
+        instance: the function, or the object with the methods.
+        coordinator: of the same session, for those that take a `RunContext`.
+
+    Raises:
+        SessionError: one takes a `RunContext`, and the session has none.
+    """
     for handler in _marked(instance):
+        called = _called(handler, coordinator)
         for subscription in subscriptions_of(handler):
             yield hooks.register(
                 subscription.event,
-                handler,
+                called,
                 subscription.priority,
                 getattr(handler, "__qualname__", None),
                 decides=subscription.decides,
@@ -134,4 +159,21 @@ def _marked(instance: object) -> Iterator[_Handler]:
         getattr(instance, name)
         for name, value in attributes_of(instance)
         if subscriptions_of(value)
+    )
+
+
+def _called(handler: _Handler, coordinator: Coordinator | None) -> _Handler:
+    """Return what is called in place of a handler: with the run's context behind the rest, where it takes one."""
+    parameters = parameters_of(cast("AnyCallable", handler))
+    if len(parameters) < 3:
+        return handler
+    # few handlers take it, and reading an annotation needs the reader
+    from amplifier_sdk._reader.schema import takes_run_context
+    from amplifier_sdk.run_context import with_run_context
+
+    if not takes_run_context(cast("AnyCallable", handler), parameters[2]):
+        return handler
+    name = parameters[2].name
+    return cast(
+        "_Handler", with_run_context(cast("AnyCallable", handler), name, coordinator)
     )

@@ -14,6 +14,15 @@ class, which a package can ship. It may look at what it passes on, change it whe
 once or not at all, and return something else; what it raises is the failure of what it surrounds. As with pluggy's
 wrappers, the outermost is called first and sees the result last.
 
+A package may also implement a hookspec, beside the hook that mounts it or instead of one:
+
+```python
+@amplifier_around_model.impl
+async def timed(call: ModelCall, proceed: Proceed[ModelCall, ChatResponse]) -> ChatResponse: ...
+```
+
+pluggy's `tryfirst` puts one outside the others and its `trylast` inside; `placed` says it by names.
+
 What guards a session stands outside: handlers have decided on a call before its middleware runs, and handlers of its
 end see what middleware made of its result.
 """
@@ -22,12 +31,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import (
+    TYPE_CHECKING,
     Final,
     Generic,
     Literal,
     Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     get_args,
     overload,
 )
@@ -38,11 +49,16 @@ from amplifier_sdk._fields import strings
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall
 from amplifier_sdk.errors import did_you_mean
 from amplifier_sdk.handlers import on
+from amplifier_sdk.hookspecs import HookSpec
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.values import NO_EXTRAS, Value
 
+if TYPE_CHECKING:
+    from amplifier_sdk.run_context import RunContext  # few take it
+
 __all__ = [
+    "SPECS",
     "AroundMark",
     "ModelCall",
     "OutputAttempt",
@@ -51,15 +67,21 @@ __all__ = [
     "Proceed",
     "ToolRun",
     "TurnCall",
+    "amplifier_around_model",
+    "amplifier_around_output",
+    "amplifier_around_tool",
+    "amplifier_around_turn",
     "around",
     "event_of",
     "place_of",
+    "placed",
 ]
 
 Point: TypeAlias = Literal["turn", "model", "tool", "output"]
 """What middleware surrounds."""
 
 C = TypeVar("C")
+D = TypeVar("D")
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
@@ -133,8 +155,16 @@ class AroundMark(Protocol, Generic[C, R]):
     ) -> Callable[[C, Proceed[C, R]], Awaitable[R]]: ...
     @overload
     def __call__(
+        self, function: Callable[[C, Proceed[C, R], RunContext[D]], Awaitable[R]], /
+    ) -> Callable[[C, Proceed[C, R], RunContext[D]], Awaitable[R]]: ...
+    @overload
+    def __call__(
         self, function: Callable[[S, C, Proceed[C, R]], Awaitable[R]], /
-    ) -> Callable[[S, C, Proceed[C, R]], Awaitable[R]]:
+    ) -> Callable[[S, C, Proceed[C, R]], Awaitable[R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[S, C, Proceed[C, R], RunContext[D]], Awaitable[R]], /
+    ) -> Callable[[S, C, Proceed[C, R], RunContext[D]], Awaitable[R]]:
         """Mark the function and return it unchanged."""
 
 
@@ -195,6 +225,22 @@ def around(
     return _Around(point, Place(name=name, before=before, after=after))
 
 
+def placed(
+    *, name: str | None = None, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> Callable[[T], T]:
+    """Say where an implementation of a hookspec stands; the arguments are those of `around`."""
+    return _Placed(Place(name=name, before=before, after=after))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Placed(Value):
+    place: Place
+
+    def __call__(self, function: T) -> T:
+        setattr(function, _PLACE, self.place)
+        return function
+
+
 @attrs.frozen(eq=False, repr=False)
 class _Around(Value):
     point: Point
@@ -214,3 +260,40 @@ def place_of(function: object) -> Place:
     """Return where a function stands, as `around` marked it."""
     place = getattr(function, _PLACE, None)
     return place if isinstance(place, Place) else Place()
+
+
+async def _surround(call: C, proceed: Proceed[C, R]) -> R:
+    """Continue, as what surrounds nothing does."""
+    return await proceed(call)
+
+
+amplifier_around_turn: Final[HookSpec[[TurnCall, Proceed[TurnCall, str]], str]] = (
+    HookSpec("amplifier_around_turn", _surround)
+)
+"""Surrounds a turn; returns the text of its answer."""
+
+amplifier_around_model: Final[
+    HookSpec[[ModelCall, Proceed[ModelCall, ChatResponse]], ChatResponse]
+] = HookSpec("amplifier_around_model", _surround)
+"""Surrounds a model call; returns the answer."""
+
+amplifier_around_tool: Final[
+    HookSpec[[ToolRun, Proceed[ToolRun, ToolResult]], ToolResult]
+] = HookSpec("amplifier_around_tool", _surround)
+"""Surrounds a tool call; returns its result."""
+
+amplifier_around_output: Final[
+    HookSpec[[OutputAttempt, Proceed[OutputAttempt, object]], object]
+] = HookSpec("amplifier_around_output", _surround)
+"""Surrounds the reading of a typed answer; returns its value."""
+
+SPECS: Final = cast(
+    "Mapping[Point, HookSpec[..., object]]",  # type: ignore[explicit-any]  # each has a signature of its own
+    {
+        "turn": amplifier_around_turn,
+        "model": amplifier_around_model,
+        "tool": amplifier_around_tool,
+        "output": amplifier_around_output,
+    },
+)
+"""The hookspec of each point. They are no module types: any plugin may implement them."""

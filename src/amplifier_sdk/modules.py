@@ -62,7 +62,9 @@ class ModuleDefinition(Value):
         elif callable(close := getattr(instance, "aclose", None)):
             coordinator.register_cleanup(close)
         if self.kind == "hook":
-            for unregister in register_handlers(coordinator.hooks, instance):
+            for unregister in register_handlers(
+                coordinator.hooks, instance, coordinator
+            ):
                 coordinator.register_cleanup(unregister)
             return None
         if self.kind == "context":

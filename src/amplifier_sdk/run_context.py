@@ -8,26 +8,37 @@ async def balance(ctx: RunContext[Bank], account: str) -> int:
     return await ctx.deps.balance(account)
 ```
 
-Output validators and instructions that are functions get it as well. Who runs an `amplifier.Agent` gives the
+Output validators and instructions that are functions get it as well; handlers and middleware get it behind the rest:
+
+```python
+@on(TOOL_PRE)
+async def audit(event: str, data: ToolPre, ctx: RunContext[Bank]) -> HookResult | None: ...
+```
+
+ Who runs an `amplifier.Agent` gives the
 dependencies; a type checker refuses a tool that wants others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast
 
 import attrs
 
+from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import SessionError
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
     from amplifier_sdk.progress import ToolContext  # only tools that report need it
 
-__all__ = ["RUN_CONTEXT", "RunContext", "RunContextMaker"]
+__all__ = ["RUN_CONTEXT", "RunContext", "RunContextMaker", "with_run_context"]
 
 DepsT_co = TypeVar("DepsT_co", covariant=True)
 
@@ -103,3 +114,44 @@ class RunContextMaker(Protocol):
             attempt: which try it is, from 1.
         """
         ...
+
+
+def with_run_context(
+    function: AnyCallable, parameter: str, coordinator: Coordinator | None
+) -> Callable[[object, object], Awaitable[object]]:
+    """Return a handler, or middleware, that gives a function the context of each moment besides its two arguments.
+
+    Args:
+        function: sync or async.
+        parameter: the name under which it takes the context.
+        coordinator: of the session that runs.
+
+    Raises:
+        SessionError: the session has no context to give.
+    """
+    make = coordinator and coordinator.get_capability(RUN_CONTEXT)
+    if coordinator is None or make is None:
+        name = getattr(function, "__qualname__", repr(function))
+        raise SessionError(
+            f"{name} takes a RunContext, which a session of an amplifier.Agent gives; this session has none"
+        )
+
+    # with the marks of what it stands for
+    @wraps(function)
+    async def called(first: object, second: object) -> object:
+        # an event's data, or what middleware surrounds
+        about = second if isinstance(first, str) else first
+        context = cast("RunContextMaker", make)(
+            coordinator, attempt=getattr(about, "attempt", 1)
+        )
+        context = attrs.evolve(context, call_id=_call_id(about))
+        answer = function(first, second, **{parameter: context})
+        return await answer if isawaitable(answer) else answer
+
+    return called
+
+
+def _call_id(about: object) -> str:
+    if isinstance(about, Mapping):
+        return str(about.get("tool_call_id") or "")
+    return str(getattr(getattr(about, "call", None), "id", ""))

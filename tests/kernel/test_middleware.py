@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Final, cast
 
 import anyio
@@ -10,19 +11,29 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pluggy import HookimplMarker
 
 from amplifier import Agent, AmplifierSession, HookRegistry
+from amplifier.agent.modules import Toolset
 from amplifier_sdk import hook
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.content import TextBlock
-from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
+from amplifier_sdk.contracts import (
+    ContextManager,
+    Coordinator,
+    Hooks,
+    Provider,
+    Tool,
+)
 from amplifier_sdk.errors import (
     ConfigError,
     LLMError,
     LLMTimeoutError,
+    ModuleValidationError,
     OutputMisfitError,
 )
 from amplifier_sdk.events import PROVIDER_RESPONSE, TOOL_POST, TOOL_PRE
+from amplifier_sdk.hookspecs import Config, amplifier_tool
 from amplifier_sdk.messages import Message
 from amplifier_sdk.middleware import (
     ModelCall,
@@ -31,18 +42,27 @@ from amplifier_sdk.middleware import (
     Proceed,
     ToolRun,
     TurnCall,
+    amplifier_around_model,
+    amplifier_around_output,
+    amplifier_around_tool,
+    amplifier_around_turn,
     around,
     event_of,
+    placed,
 )
 from amplifier_sdk.results import HookResult, ToolResult
 from amplifier_sdk.streaming import TextDelta
 from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
     PlainLoop,
     Recorder,
     ScriptedProvider,
     Sentry,
     Worker,
     answer,
+    build_loader,
+    build_plan,
     build_session,
     call,
     calling,
@@ -272,6 +292,139 @@ async def test_a_hook_class_brings_it_along() -> None:
     result = await Agent(ScriptedProvider("yes"), hooks=[Exclaiming()]).run("Hi")
 
     assert result.output == "yes!"
+
+
+def module_of(**functions: object) -> ModuleType:
+    """Make a package with some functions."""
+    made = ModuleType("shouting")
+    vars(made).update(functions)
+    return made
+
+
+@amplifier_around_turn.impl
+async def exclaim(call: TurnCall, proceed: Proceed[TurnCall, str]) -> str:
+    return f"{await proceed(call)}!"
+
+
+@amplifier_around_model.impl
+async def larger(
+    call: ModelCall, proceed: Proceed[ModelCall, ChatResponse]
+) -> ChatResponse:
+    response = await proceed(call)
+    text = response.text.replace("-3", "-4")
+    return attrs.evolve(response, content=[TextBlock(text=text)])
+
+
+@amplifier_around_tool.impl
+async def doubled(call: ToolRun, proceed: Proceed[ToolRun, ToolResult]) -> ToolResult:
+    result = await proceed(call)
+    return attrs.evolve(result, output=f"{result.output}, twice")
+
+
+@amplifier_around_output.impl
+async def positive(
+    call: OutputAttempt, proceed: Proceed[OutputAttempt, object]
+) -> object:
+    value = await proceed(call)
+    assert isinstance(value, int)
+    return abs(value)
+
+
+async def test_a_package_implements_the_hookspecs() -> None:
+    package = module_of(larger=larger, doubled=doubled, positive=positive)
+    model = ScriptedProvider(calling(call("work")), '{"value": -3}')
+    tool = Toolset(Worker())
+    result = await Agent(model, hooks=[package], tools=[tool], output=int).run("Hi")
+
+    assert result.output == 4
+    (content,) = [m["content"] for m in result.messages if m["role"] == "tool"]
+    assert content == "done, twice"
+
+
+async def test_a_module_of_any_type_may_surround() -> None:
+    async def mount(coordinator: Coordinator, config: Config) -> object:
+        return Worker()
+
+    package = module_of(mount=amplifier_tool.impl(mount), exclaim=exclaim)
+    session = build_session("yes", "yes", tools=[package])
+    async with session:
+        assert "work" in session.coordinator.tools
+        assert await session.execute("go") == "yes!"
+        session.coordinator.plugins.manager.unregister(package)
+        assert await session.execute("go") == "yes"
+
+
+async def test_two_entries_of_one_module_surround_once() -> None:
+    package = module_of(exclaim=exclaim)
+    plan = build_plan(
+        providers=["provider"],
+        hooks=["shout", {"module": "shout", "instance_id": "again"}],
+    )
+    modules = {
+        "loop": EchoLoop(),
+        "context": MemoryContext(),
+        "provider": ScriptedProvider("yes"),
+        "shout": package,
+    }
+    async with AmplifierSession(plan, build_loader(modules)) as session:
+        assert await session.execute("go") == "yes!"
+
+
+async def test_a_plugin_of_the_application_surrounds_its_children_too() -> None:
+    session = build_session("from the child")
+    session.coordinator.plugins.manager.register(module_of(exclaim=exclaim), "shout")
+    async with session:
+        child = await session.spawn(agent_name="self", instruction="go")
+
+    assert child.output == "from the child!"
+
+
+async def test_pluggys_order_and_names_place_it() -> None:
+    def saying(
+        word: str,
+        *,
+        place: tuple[str, ...] = (),
+        first: bool = False,
+        last: bool = False,
+    ) -> object:
+        async def say(call: TurnCall, proceed: Proceed[TurnCall, str]) -> str:
+            return f"{word}({await proceed(call)})"
+
+        marked = HookimplMarker("amplifier")(
+            specname=amplifier_around_turn.name, tryfirst=first, trylast=last
+        )
+        return marked(placed(name=word, after=place)(say))
+
+    package = module_of(
+        a=saying("inner", last=True),
+        b=saying("middle"),
+        c=saying("outer", first=True),
+        d=saying("last", place=("inner",)),
+    )
+    async with build_session("x", hooks=[package]) as session:
+        assert await session.execute("go") == "outer(middle(inner(last(x))))"
+
+
+async def test_an_implementation_that_does_not_fit_is_named() -> None:
+    async def turned(proceed: object, call: object) -> str:
+        return ""
+
+    async def lonely(call: object) -> str:
+        return ""
+
+    for function, says in ((turned, "in this order"), (lonely, r"it takes \(call\)")):
+        package = module_of(bad=amplifier_around_turn.impl(function))  # type: ignore[arg-type]
+        with pytest.raises(ModuleValidationError, match=says):
+            await build_session("x", hooks=[package]).initialize()
+
+
+async def test_what_implements_nothing_continues() -> None:
+    async def proceed(made: TurnCall) -> str:
+        return made.prompt
+
+    made = TurnCall(session_id="s", prompt="go")
+
+    assert await amplifier_around_turn.function(made, proceed) == "go"
 
 
 async def test_an_applications_own_surrounds_its_children_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from amplifier_sdk import Event, HookResult, Hooks, on
+from amplifier_sdk import Event, HookResult, Hooks, RunContext, on
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE, PromptSubmit, ToolPre
 
 assert_type(TOOL_PRE, Event[ToolPre])
@@ -21,7 +21,22 @@ def guard_in_a_thread(event: str, data: ToolPre) -> HookResult | None:
     return None
 
 
+@on(TOOL_PRE)
+async def of_a_run(event: str, data: ToolPre, ctx: RunContext[int]) -> HookResult:
+    assert_type(ctx.deps, int)
+    return HookResult.deny(event)
+
+
+@on(PROMPT_SUBMIT)  # error: arg-type
+async def of_another_event(event: str, data: ToolPre, ctx: RunContext[int]) -> HookResult:
+    return HookResult.deny(event)
+
+
 class Hook:
+    @on(TOOL_PRE)
+    async def of_a_run(self, event: str, data: ToolPre, ctx: RunContext[int]) -> HookResult:
+        return HookResult.deny(event)
+
     @on(TOOL_PRE)
     async def guard(self, event: str, data: ToolPre) -> HookResult:
         return HookResult.deny(event)

@@ -9,6 +9,8 @@ import amplifier_sdk
 from amplifier_sdk import Coordinator
 from amplifier_sdk import hookspecs as specs
 from amplifier_sdk.hookspecs import Config, HookSpec, amplifier_contributions, amplifier_tool, hookspec
+from amplifier_sdk.middleware import Proceed, ToolRun, TurnCall, amplifier_around_turn
+from amplifier_sdk.results import ToolResult
 from pluggy import PluginManager
 
 
@@ -91,3 +93,13 @@ async def call(manager: PluginManager, plugin: object) -> None:
 
 specs.amplifier_tol  # error: attr-defined
 amplifier_sdk.tol  # error: attr-defined
+
+
+@amplifier_around_turn.impl
+async def surrounded(call: TurnCall, proceed: Proceed[TurnCall, str]) -> str:
+    return await proceed(call)
+
+
+@amplifier_around_turn.impl  # error: arg-type
+async def of_a_tool(call: ToolRun, proceed: Proceed[ToolRun, ToolResult]) -> ToolResult:
+    return await proceed(call)

@@ -13,6 +13,7 @@ from amplifier.agent.sub_agents import SubAgent, SubAgentTool
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.handlers import register_handlers, subscriptions_of
+from amplifier_sdk.hookspecs import PROJECT
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.tools import FunctionTool, tool, tools_of
@@ -59,7 +60,7 @@ AgentTool: TypeAlias = (  # type: ignore[explicit-any]  # functions of any signa
 
 AgentHook: TypeAlias = "str | Mapping[str, object] | object"
 """A hook for an agent: the id of a module, or its entry of a plan; a function that `@on` marked; an object with such
-methods; or a class that `@hook` made a module."""
+methods, or with implementations of hookspecs; or a class that `@hook` made a module."""
 
 _NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -138,7 +139,7 @@ class ModuleTable:
             return self._defined("hook", given)
         if any(subscriptions_of(method) for method in vars(type(given)).values()):
             return self.add("hook", type(given).__name__, _HookModule(given))
-        if callable(getattr(given, "mount", None)):
+        if callable(getattr(given, "mount", None)) or _implements(given):
             return self.add("hook", type(given).__name__, given)
         raise _refused(
             "hooks", given, "a handler marked with @on, or the id of a module"
@@ -160,6 +161,13 @@ def _tool_name(given: object) -> str | None:
     if isinstance(given, (FunctionTool, SubAgent)):
         return given.name
     return given.__name__ if isroutine(given) else None
+
+
+def _implements(given: object) -> bool:
+    """Whether an object, or a package, has implementations of hookspecs."""
+    return any(
+        hasattr(getattr(given, name, None), f"{PROJECT}_impl") for name in dir(given)
+    )
 
 
 def _tools_in(given: object) -> Sequence[object]:
@@ -200,7 +208,9 @@ class _HookModule:
         self, coordinator: Coordinator, _config: Mapping[str, JSONValue]
     ) -> object:
         """Register the handlers until the session ends."""
-        for unregister in register_handlers(coordinator.hooks, self.handler):
+        for unregister in register_handlers(
+            coordinator.hooks, self.handler, coordinator
+        ):
             coordinator.register_cleanup(unregister)
         return None
 

@@ -19,6 +19,7 @@ from amplifier.kernel.capabilities import Capabilities
 from amplifier.kernel.channels import Channels
 from amplifier.kernel.cleanups import Cleanups
 from amplifier.kernel.hooks.decisions import DecisionProcessor
+from amplifier.kernel.hooks.registrations import Handler
 from amplifier.kernel.modules.mounts import MountedInstance, MountPoints
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.plans.plan import ModuleSpec, SessionSettings
@@ -37,6 +38,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.journal import Journal
+from amplifier_sdk.middleware import event_of
 from amplifier_sdk.results import Emission, HookResult
 
 if TYPE_CHECKING:
@@ -281,6 +283,7 @@ class ModuleCoordinator:
                 self.plugins.manager, plugin, self, dict(spec.config)
             ):
                 self._take(kind, result)
+            self._surround(plugin)
         except BaseException:
             # its handlers too: half a module guards nothing and may still deny
             for mounted in self._placed:
@@ -291,6 +294,17 @@ class ModuleCoordinator:
             current_module.reset(token)
             self._mounting = None
         return self._instances(kind) != before
+
+    def _surround(self, plugin: object) -> None:
+        """Register a module's implementations of middleware, once for all entries of the plan that it is."""
+        known = {entry.pattern for entry in self.hooks.handlers_of(plugin)}
+        for point, implementation in self.plugins.middleware_of(plugin):
+            if event_of(point) not in known:
+                self.hooks.register(
+                    event_of(point),
+                    cast("Handler", implementation.function),
+                    implementation.trylast - implementation.tryfirst,
+                )
 
     def _take(self, kind: ModuleKind, result: object, *, listed: bool = False) -> None:
         """Mount a returned instance or list of them; keep a returned function as cleanup.

@@ -161,6 +161,15 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
     )
 
 
+def takes_run_context(function: AnyCallable, parameter: inspect.Parameter) -> bool:
+    """Whether the runtime fills in a parameter with the run's context, by its annotation."""
+    if parameter.annotation is parameter.empty:
+        return False
+    return (
+        _injected(_annotations(function, [parameter])[parameter.name]) == "RunContext"
+    )
+
+
 def _parameters(function: AnyCallable, method: bool) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(function).parameters.values())
     if parameters:

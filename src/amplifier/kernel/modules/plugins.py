@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from types import ModuleType
-from typing import Final
+from typing import Final, cast
 
 import attrs
 import pluggy
@@ -26,11 +27,18 @@ from amplifier_sdk.hookspecs import (
     amplifier_hook,
 )
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.middleware import SPECS, Point
 
 __all__ = ["MountFunction", "Plugins"]
 
 _GUARD: Final = amplifier_hook.name
 """The hook whose plugins register handlers, which decide for a session's children as well."""
+
+_AROUND: Final = {spec.name: point for point, spec in SPECS.items()}
+"""The points by the hooks whose implementations surround them; a plugin that only does so is one with handlers."""
+
+_BESIDE: Final = (amplifier_contributions, *SPECS.values())
+"""The hooks that any plugin may implement beside the one that mounts it."""
 
 MountFunction = Callable[[Coordinator, Mapping[str, JSONValue]], Awaitable[object]]
 """What a module's entry point comes down to: `mount(coordinator, config)`."""
@@ -154,14 +162,21 @@ class Plugins:
         """
         if self._given is None:
             return []
-        return [
-            (implementation.plugin_name, implementation.plugin)
-            for implementation in self._implementations(kind.spec.name)
-            if implementation.plugin_name in self._given
-            and (
-                kind.spec.name == _GUARD
-                or not self._given[implementation.plugin_name][1]
+        is_guard = kind.spec.name == _GUARD
+        implementations = self._implementations(kind.spec.name)
+        found = [(each.plugin_name, each.plugin) for each in implementations]
+        if is_guard:
+            # what only surrounds implements no hook of its type
+            known = dict(found)
+            found += (
+                (name, plugin)
+                for name, (plugin, _) in self._given.items()
+                if name not in known and _GUARD in self._mounting_hooks(plugin)
             )
+        return [
+            (name, plugin)
+            for name, plugin in found
+            if name in self._given and (is_guard or not self._given[name][1])
         ]
 
     def is_blocked(self, plugin_name: str) -> bool:
@@ -194,9 +209,27 @@ class Plugins:
 
     def _mounting_hooks(self, plugin: object) -> list[str]:
         """Return the hooks that mount something and that a plugin implements."""
+        called = self.hooks_of(plugin)
+        mounting = [kind.spec.name for kind in self.kinds if kind.spec.name in called]
+        if not mounting and self.surrounds(plugin):
+            return [_GUARD]
+        return mounting
+
+    def hooks_of(self, plugin: object) -> frozenset[str]:
+        """Return the names of the hooks that a plugin implements."""
         callers = self.manager.get_hookcallers(plugin) or ()
-        called = {caller.name for caller in callers}
-        return [kind.spec.name for kind in self.kinds if kind.spec.name in called]
+        return frozenset(caller.name for caller in callers)
+
+    def surrounds(self, plugin: object) -> bool:
+        """Whether a plugin implements middleware."""
+        return not _AROUND.keys().isdisjoint(self.hooks_of(plugin))
+
+    def middleware_of(self, plugin: object) -> Iterator[tuple[Point, pluggy.HookImpl]]:
+        """Yield what a plugin surrounds, and by which implementation."""
+        for hook in self.hooks_of(plugin) & _AROUND.keys():
+            for implementation in self._implementations(hook):
+                if implementation.plugin is plugin:
+                    yield _AROUND[hook], implementation
 
     # -- mounted instances
 
@@ -232,11 +265,12 @@ class Plugins:
                 partial(_contribution, implementation, given),
             )
 
-    def _know_contributions(self) -> None:
-        """Add the spec once a plugin implements it: few do, and a session that needs none is cheaper without."""
-        relay = getattr(self.manager.hook, amplifier_contributions.name, None)
-        if relay is not None and not relay.has_spec():
-            amplifier_contributions.add_to(self.manager)
+    def _know_specs(self) -> None:
+        """Add a spec once a plugin implements it: few do, and a session that needs none is cheaper without."""
+        for spec in _BESIDE:
+            relay = getattr(self.manager.hook, spec.name, None)
+            if relay is not None and not relay.has_spec():
+                spec.add_to(self.manager)
 
     def _implementations(self, hook: str) -> list[pluggy.HookImpl]:
         """Return a hook's implementations in the order of their registration, those that asked for it first or last."""
@@ -254,7 +288,7 @@ class Plugins:
             HookspecError: an implementation does not fit; names the plugin and the spec.
         """
         try:
-            self._know_contributions()
+            self._know_specs()
             self.manager.check_pending()
             self._check(plugin_name, plugin)
         except pluggy.PluginValidationError as error:
@@ -274,8 +308,13 @@ class Plugins:
 
     def _checks(self) -> dict[str, Callable[[object, str], None]]:
         """Return what checks an implementation of each hook."""
-        checks = {kind.spec.name: kind.spec.check for kind in self.kinds}
-        return {**checks, amplifier_contributions.name: amplifier_contributions.check}
+        checks: dict[str, Callable[[object, str], None]] = {
+            kind.spec.name: kind.spec.check for kind in self.kinds
+        }
+        checks[amplifier_contributions.name] = amplifier_contributions.check
+        for name, point in _AROUND.items():
+            checks[name] = partial(_check_middleware, point)
+        return checks
 
     def _refusal(
         self, plugin_name: str, plugin: object, error: pluggy.PluginValidationError
@@ -320,6 +359,23 @@ class Plugins:
             if isinstance(plugin, MountedInstance) and plugin.plugin is module:
                 self.manager.unregister(plugin)
         self.on_withdraw(module)
+
+
+def _check_middleware(point: Point, function: object, plugin: str) -> None:
+    """Refuse an implementation that could not be called as all middleware is: by position.
+
+    Raises:
+        HookspecError: names the plugin, the hook and what is wrong.
+    """
+    spec = SPECS[point]
+    spec.check(function, plugin)
+    parameters = signature(cast("Callable[[], object]", function)).parameters
+    given = tuple(name for name in parameters if name != "self")
+    if given != spec.parameters:
+        raise HookspecError(
+            f"{plugin}: an implementation of {spec.name} takes ({', '.join(spec.parameters)}), in this order;"
+            f" it takes ({', '.join(given)})"
+        )
 
 
 def _contribution(

@@ -226,11 +226,10 @@ def _check_implements(
     plugin: object,
 ) -> None:
     """Refuse a plugin that implements hooks, but not the one of the section it stands in."""
-    callers = plugins.manager.get_hookcallers(plugin)
-    if callers is not None and kind.spec.name not in [
-        caller.name for caller in callers
-    ]:
-        has = ", ".join(caller.name for caller in callers)
+    implemented = plugins.hooks_of(plugin)
+    only_surrounds = kind.mount_point == "hooks" and plugins.surrounds(plugin)
+    if implemented and kind.spec.name not in implemented and not only_surrounds:
+        has = ", ".join(sorted(implemented))
         raise _invalid(
             imported, f"{spec.path} needs {kind.spec.name}, but it implements {has}"
         )
