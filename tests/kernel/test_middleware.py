@@ -29,6 +29,7 @@ from amplifier_sdk.errors import (
     ConfigError,
     LLMError,
     LLMTimeoutError,
+    ModuleConfigError,
     ModuleValidationError,
     OutputMisfitError,
 )
@@ -368,6 +369,17 @@ async def test_two_entries_of_one_module_surround_once() -> None:
     }
     async with AmplifierSession(plan, build_loader(modules)) as session:
         assert await session.execute("go") == "yes!"
+
+
+async def test_a_module_that_only_surrounds_takes_no_configuration() -> None:
+    plan = build_plan(hooks=[{"module": "shout", "config": {"loud": True}}])
+    modules = {
+        "loop": EchoLoop(),
+        "context": MemoryContext(),
+        "shout": module_of(exclaim=exclaim),
+    }
+    with pytest.raises(ModuleConfigError, match=r"config\.loud: unknown key; this"):
+        await AmplifierSession(plan, build_loader(modules)).initialize()
 
 
 async def test_a_plugin_of_the_application_surrounds_its_children_too() -> None:

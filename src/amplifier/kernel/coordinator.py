@@ -30,6 +30,7 @@ from amplifier.kernel.turn.services import SessionServices
 from amplifier.kernel.turn.turn import RunningTurn
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.checks import check_instance
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import (
     CANCEL_COMPLETED,
     CANCEL_REQUESTED,
@@ -284,6 +285,13 @@ class ModuleCoordinator:
             ):
                 self._take(kind, result)
             self._surround(plugin)
+            if spec.config and kind.spec.name not in self.plugins.hooks_of(plugin):
+                raise ConfigError(
+                    [
+                        Problem(key, "unknown key; this module takes no configuration")
+                        for key in spec.config
+                    ]
+                )
         except BaseException:
             # its handlers too: half a module guards nothing and may still deny
             for mounted in self._placed:
