@@ -31,12 +31,14 @@ class Retry:
     """A request that failed and is sent again.
 
     Args:
-        reason: the HTTP status, else the kind of the error.
+        status: the HTTP status; `None` where there was no answer.
+        reason: what the error says.
         number: which retry it is, from 1.
         limit: how many there are at most.
         due: when it is sent, on the monotonic clock.
     """
 
+    status: int | None = None
     reason: str
     number: int
     limit: int
@@ -46,7 +48,10 @@ class Retry:
         """Say what failed and when it is retried, as of a moment on the monotonic clock."""
         left = max(0, round(self.due - now))
         when = f"retrying in {left} s" if left else "retrying"
-        return f"{self.reason}, {when}, {self.number} of {self.limit}"
+        of = f"{when}, {self.number} of {self.limit}"
+        if self.status is not None:
+            return f"{self.status}, {of}"
+        return f"{of}: {self.reason}"
 
 
 @attrs.define(eq=False)
@@ -95,7 +100,8 @@ class LiveFigures:
     def _retried(self, _: str, data: ProviderRetry) -> None:
         self._retrying = data.get("session_id", "")
         self.retry = Retry(
-            reason=str(data.get("status_code") or data["error_type"]),
+            status=data.get("status_code"),
+            reason=data["error_message"],
             number=data["attempt"],
             limit=data["max_retries"],
             due=time.monotonic() + data["delay"],

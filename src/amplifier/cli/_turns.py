@@ -30,6 +30,7 @@ from amplifier.cli._output import (
 )
 from amplifier.cli._people import plain
 from amplifier.cli._session_selection import choose_session, tell_opening
+from amplifier.cli._silence import SilenceReport
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import (
     MessageLines,
@@ -222,11 +223,17 @@ async def _play_checked(
         Exception: as `play_turn`.
     """
     session = opened.session
-    with interrupts.turn(session), check.registered(session.coordinator):
+    silence = SilenceReport(interrupts.group, session.session_id)
+    with (
+        interrupts.turn(session),
+        check.registered(session.coordinator),
+        silence.listening(session.coordinator.hooks),
+    ):
         async with opened.stream(
             prompt.shown, typed=prompt.typed, metadata=check.metadata
         ) as events:
             async for event in events:
+                silence.break_off()
                 shown = event
                 if isinstance(event, TurnFinished):
                     value = await check.take(
@@ -245,7 +252,13 @@ async def play_turn(
         TurnCancelled: it was stopped before it had an answer.
         Exception: whatever ended the turn.
     """
-    with interrupts.turn(opened.session):
+    session = opened.session
+    silence = SilenceReport(interrupts.group, session.session_id)
+    with (
+        interrupts.turn(session),
+        silence.listening(session.coordinator.hooks),
+    ):
         async with opened.stream(prompt.shown, typed=prompt.typed) as events:
             async for event in events:
+                silence.break_off()
                 writer.write(event)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import errno
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Final, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
 
@@ -38,7 +39,7 @@ Framing: TypeAlias = Literal["sse", "lines"]
 Refuse: TypeAlias = Callable[[int, Mapping[str, str], bytes], LLMError]
 """Makes the error of an answer that is none: of its status, its headers and the beginning of its body."""
 
-_CONNECT: Final = 10.0
+_CONNECT: Final = 5.0
 _REST: Final = 0.05
 _CLOSE: Final = 2.0
 _MOST_AT_ONCE: Final = 16 * 1024
@@ -237,9 +238,9 @@ class VendorClient:
         if isinstance(error, LLMError):
             return error.with_traceback(None)
         if isinstance(error, httpx2.RequestError):
+            told = self._error(error)
             # what is chained below holds the request, and with it the headers
             error.__cause__ = error.__context__ = None
-            told = self._error(error)
         else:
             told = StreamError(f"The vendor sent too much: {error}")
         told.__cause__ = error.with_traceback(None)
@@ -388,5 +389,19 @@ async def _close(response: httpx2.Response) -> None:
         await response.aclose()
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _words(error: httpx2.RequestError) -> str:
+    if isinstance(error, httpx2.ConnectTimeout):
+        return f"nothing answered in {_CONNECT:g} s; check the address and the network"
+    if errno.ECONNREFUSED in _numbers(error):
+        return "nothing listens there; check the address, and that the server runs"
+    return str(error) or "it was closed"
+
+
+def _numbers(error: BaseException | None) -> Iterator[int | None]:
+    """Yield the system's numbers of what led to an error; several addresses of a host are several errors."""
+    while error is not None:
+        if isinstance(error, OSError):
+            yield error.errno
+        for inner in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+            yield from _numbers(inner)
+        error = error.__cause__ or error.__context__

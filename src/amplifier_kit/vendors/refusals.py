@@ -64,6 +64,9 @@ _BY_CODE: Final[Mapping[str, type[LLMError]]] = {
 """Errors that vendors' `code` or `type` names more exactly than the status."""
 
 
+_EMPTY: Final = ("{}", "[]", "null", '""')
+
+
 def refusal(
     status: int,
     headers: Mapping[str, str],
@@ -161,7 +164,9 @@ def _words(problem: JSONObject, body: bytes) -> str:
     for key in ("message", "detail"):
         if isinstance(words := problem.get(key), str) and words:
             return words[:_LONGEST_WORDS]
-    return body.decode("utf-8", "replace").strip()[:_LONGEST_WORDS]
+    text = body.decode("utf-8", "replace").strip()[:_LONGEST_WORDS]
+    # an empty object says no more than an empty body
+    return "" if text in _EMPTY else text
 
 
 def _advice(status: int) -> str:

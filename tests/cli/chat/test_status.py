@@ -98,7 +98,25 @@ async def test_a_retry_is_a_line_where_nothing_is_redrawn(
 
 
 def test_a_retry_counts_down() -> None:
-    waiting = Retry(reason="503", number=2, limit=5, due=time.monotonic() + 4)
+    waiting = Retry(
+        status=503, reason="busy", number=2, limit=5, due=time.monotonic() + 4
+    )
 
     assert waiting.text(waiting.due - 1.2) == "503, retrying in 1 s, 2 of 5"
     assert waiting.text(waiting.due + 1) == "503, retrying, 2 of 5"
+
+
+async def test_a_retry_without_an_answer_says_why_and_no_class(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat([]) as chat:
+        hooks = chat.talk.opened.session.coordinator.hooks
+        said = retry(1)
+        said["status_code"] = None
+        said["error_message"] = "NetworkError: nothing listens there"
+        await hooks.emit(PROVIDER_RETRY, said)
+        await chat.screen.until(
+            lambda screen: (
+                "retrying in 4 s, 1 of 5: nothing listens there" in screen.above
+            )
+        )

@@ -288,7 +288,10 @@ async def test_nobody_there_is_said_with_the_address() -> None:
         pass
     client = VendorClient.open(server.address)
 
-    with pytest.raises(NetworkError, match=f"cannot be reached at {server.address}"):
+    with pytest.raises(
+        NetworkError,
+        match=f"cannot be reached at {server.address}: nothing listens there",
+    ):
         await ask(client)
 
     await client.aclose()
