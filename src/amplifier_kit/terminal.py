@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TextStream",
     "arguments_text",
+    "call_text",
     "columns_of",
     "cut",
     "has_colour",
@@ -110,6 +111,30 @@ def arguments_text(
 
     shown = _short(arguments, 0)
     return json.dumps(shown if redact is None else redact(shown), ensure_ascii=False)
+
+
+def call_text(
+    arguments: Mapping[str, JSONValue],
+    redact: Callable[[JSONValue], JSONValue] | None = None,
+) -> str:
+    """Write a call's arguments for a glance: a text that is the first one without its name, as `read_file notes.txt`.
+
+    Args:
+        arguments: what the tool is called with.
+        redact: as `arguments_text` has it.
+    """
+    import json  # much that is shown has no arguments
+
+    short = _short(arguments, 0)
+    shown = short if redact is None else redact(short)
+    if not isinstance(shown, Mapping):
+        return json.dumps(shown, ensure_ascii=False)
+    parts: list[str] = []
+    for name, value in shown.items():
+        is_text = isinstance(value, str)
+        text = str(value) if is_text else json.dumps(value, ensure_ascii=False)
+        parts.append(text if is_text and not parts else f"{name}: {text}")
+    return ", ".join(parts)
 
 
 def progress_text(message: str, done: float | None, total: float | None) -> str:

@@ -44,6 +44,7 @@ async def test_an_existing_file_is_replaced_and_keeps_its_mode(
     result = await files.write_file("run.sh", "new")
 
     assert result["created"] is False
+    assert result["diff"] == "@@ -1 +1 @@\n-old\n+new"
     assert (root / "run.sh").read_text() == "new"
     assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
 

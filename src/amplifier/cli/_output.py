@@ -21,7 +21,7 @@ from amplifier.cli._terminal import (
     one_line,
     visible,
 )
-from amplifier_kit.terminal import arguments_text, progress_text
+from amplifier_kit.terminal import call_text, progress_text
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.event_json import end_to_json, event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -187,7 +187,7 @@ class TextAnswer:
                     redact = None
                 else:
                     redact = self.redactor.redact
-                self._tell(call.name, arguments_text(call.arguments, redact))
+                self._tell(call.name, call_text(call.arguments, redact))
             case ToolProgress(tool_name=name, message=text, done=done, total=total):
                 self._end_line()
                 self._tell(name, progress_text(text, done, total), ":")
@@ -197,7 +197,8 @@ class TextAnswer:
                     notice(f"tool {one_line(name)} | {one_line(line)}")
             case ToolFinished(call=call, result=result) if not result.success:
                 self._end_line()
-                self._tell(call.name, result.get_serialized_output(), " failed:")
+                told = result.get_serialized_output().removeprefix("Error: ")
+                self._tell(call.name, told, " failed:")
             case TurnFinished(text=text):
                 self._finish(text)
                 for note in ending_notes(event):
@@ -214,7 +215,8 @@ class TextAnswer:
         return LineBeside(stream, self._end_line)
 
     def _tell(self, tool: str, text: str, sign: str = "") -> None:
-        notice(f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}")
+        told = f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}"
+        notice(told.rstrip())
 
     def _redacted(self, text: str) -> str:
         if self.redactor is None:

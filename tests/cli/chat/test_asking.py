@@ -48,7 +48,7 @@ async def test_questions_are_asked_alone_after_begun_output() -> None:
     person, board = Person(told), Board(told)
     approval = ChatApproval(
         lambda: board,
-        lambda: told.append("shown"),
+        lambda question: told.append(f"shown before {question}"),
         lambda: told.append("called"),
         person,
     )
@@ -65,7 +65,13 @@ async def test_questions_are_asked_alone_after_begun_output() -> None:
             await person.asked.wait()
             group.start_soon(ask, "two")
             await anyio.wait_all_tasks_blocked()
-            assert told == ["shown", "away", "called", "asked one", "shown"]
+            assert told == [
+                "shown before one",
+                "away",
+                "called",
+                "asked one",
+                "shown before two",
+            ]
             person.decided.set()
 
     assert answers == ["Yes", "Yes"]

@@ -14,6 +14,7 @@ from amplifier.cli._chat._stream import LineStream
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
 from amplifier_sdk.configuration import read_config
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
@@ -55,7 +56,7 @@ def test_what_is_not_whole_stands_above_the_prompt() -> None:
     assert text.startswith("one\n\n")
     assert painter.live(40) == "thinking..."
     _, painter = paint(TextDelta(text="word " * 100), ToolStarted(call=CALL))
-    assert painter.live(40).startswith('tool bash {"command": "make"}')
+    assert painter.live(40).startswith("tool bash make (")
     _, painter = paint(TextDelta(text="word " * 100))
     assert len(painter.live(40).split("\n")) <= 8
 
@@ -80,8 +81,8 @@ def test_a_tool_tells_how_far_it_is_and_what_it_put_out(live: bool) -> None:
         ToolFinished(call=CALL, result=ToolResult(success=True, output="x")),
         live=live,
     )
-    assert "... 4 more lines" in text
-    assert 'tool bash {"command": "make"}' in text
+    assert "  | ... 4 more lines" in text
+    assert "tool bash make" in text
 
 
 def test_tool_that_failed_told_also_where_tools_are_not_shown() -> None:
@@ -95,6 +96,73 @@ def test_tool_that_failed_told_also_where_tools_are_not_shown() -> None:
     progress = ToolProgress(call_id="9", tool_name="x", message="lost")
     text, _ = paint(progress, ToolOutput(call_id="9", tool_name="x", text="a"))
     assert text == ""
+
+
+EDIT = ToolCall(
+    id="2", name="edit_file", arguments={"file_path": "a.md", "old_string": "x\ny"}
+)
+DIFF = "@@ -1,2 +1 @@\n-x\n-y\n+\x1b[2Jz\n"
+
+
+def test_an_edit_is_one_line_and_its_diff_in_colours() -> None:
+    edited = ToolFinished(call=EDIT, result=ToolResult(output={"diff": DIFF}))
+    text, painter = paint(ToolStarted(call=EDIT), edited)
+
+    assert text.startswith("tool edit_file a.md, old_string: x y (")
+    assert text.endswith("\n@@ -1,2 +1 @@\n-x\n-y\n+\\x1b[2Jz\n")
+
+    painter.rendering = Rendering(is_rich=False, has_colour=True)
+    painter.write = (written := list[str]()).append
+    painter.paint(edited)
+    assert "\x1b[31m-x" in "".join(written)
+
+
+def test_a_diff_that_a_question_showed_is_not_shown_again() -> None:
+    edited = ToolFinished(call=EDIT, result=ToolResult(output={"diff": DIFF}))
+    _, painter = paint(ToolStarted(call=EDIT))
+    painter.asked.append(f"edit_file\nChanges a.md:\n{DIFF}\nRisk: medium")
+    painter.write = (written := list[str]()).append
+
+    painter.paint(edited)
+    assert "@@" not in "".join(written)
+
+
+def test_of_a_long_diff_the_beginning_is_shown() -> None:
+    diff = "@@ -0,0 +1,100 @@\n" + "+line\n" * 100
+    edited = ToolFinished(call=EDIT, result=ToolResult(output={"diff": diff}))
+    text, painter = paint(ToolStarted(call=EDIT), edited)
+
+    assert text.count("+line\n") == 39
+    assert "... 61 more lines, Ctrl-O or /expand shows them" in text
+    whole = painter.outputs.latest(1)
+    assert whole.has_diff
+    assert whole.text(painter.redactor).count("+line") == 100
+
+
+def test_what_is_opened_has_no_quotes_and_no_secrets() -> None:
+    found: JSONValue = {
+        "file_path": "a.md",
+        "content": f"one\n{TOKEN}\n",
+        "token": ["swordfish"],
+        "more": False,
+    }
+    finished = ToolFinished(call=EDIT, result=ToolResult(output=found))
+    _, painter = paint(ToolStarted(call=EDIT), finished)
+
+    assert painter.outputs.latest(1).text(painter.redactor).split("\n") == [
+        "tool edit_file a.md, old_string: x y",
+        "file_path: a.md",
+        "old_string:",
+        "  x",
+        "  y",
+        "file_path: a.md",
+        "content:",
+        "  one",
+        "  [REDACTED:github-token]",
+        "token:",
+        "  - [REDACTED:secret]",
+        "more: no",
+    ]
 
 
 def test_the_end_says_what_it_cost_and_what_is_missing() -> None:

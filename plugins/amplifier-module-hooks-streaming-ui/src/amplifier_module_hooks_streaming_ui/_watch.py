@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import attrs
 
 from amplifier_kit.redaction import SinkRedactor
-from amplifier_kit.terminal import arguments_text, progress_text
+from amplifier_kit.terminal import call_text, progress_text
 from amplifier_module_hooks_streaming_ui._painter import Flow, Lines
 from amplifier_module_hooks_streaming_ui._pen import Style
 from amplifier_module_hooks_streaming_ui._screen import Paint, StreamScreen
@@ -160,10 +160,8 @@ class SessionDisplay:
 
     def calling(self, _: str, data: ToolPre) -> None:
         """Tell that a tool is about to run."""
-        self._say(
-            f"tool {_name(data)} {arguments_text(data['tool_input'], self.redactor().redact)}",
-            "bold",
-        )
+        arguments = call_text(data["tool_input"], self.redactor().redact)
+        self._say(f"tool {_name(data)} {arguments}".rstrip(), "bold")
 
     def progressed(self, _: str, data: ToolProgressed) -> None:
         """Tell how far a tool is."""

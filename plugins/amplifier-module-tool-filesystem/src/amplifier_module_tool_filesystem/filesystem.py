@@ -106,11 +106,14 @@ class Filesystem:
         await self._hooks.emit(
             ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes)
         )
-        return {
+        result: JSONObject = {
             "file_path": written.path,
             "bytes": written.bytes,
             "created": written.created,
         }
+        if written.diff:
+            return {**result, "diff": written.diff}
+        return result
 
     @write_file.assessor
     async def _assess_write(self, file_path: str, content: str) -> Assessment:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amplifier_kit.files.text import FileText, UndecodableTextError
+from amplifier_kit.files.text import UndecodableTextError
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.edit import Edit, planned_edit
 from amplifier_module_tool_filesystem.move import planned_deletion, planned_move
 from amplifier_module_tool_filesystem.walk import Budget
@@ -42,14 +41,13 @@ def preview_write(
     with planned_write(workspace, config, file_path, content) as planned:
         shown = workspace.shown(planned.spot.path)
         if planned.expected is None:
-            return f"Creates {shown}:\n{unified('', content)}"
-        with planned.spot.open_file() as file:
-            before = file.read(config.max_file_bytes + 1)
+            verb = "Creates"
+        else:
+            verb = "Writes over"
         try:
-            text = FileText.decode(before).unified
+            return f"{verb} {shown}:\n{planned.difference(content, config)}"
         except UndecodableTextError:
-            return f"Writes over {shown}, which is no text ({len(before)} bytes)"
-        return f"Writes over {shown}:\n{unified(text, content)}"
+            return f"Writes over {shown}, which is no text"
 
 
 def preview_move(workspace: Workspace, source: str, destination: str) -> str:

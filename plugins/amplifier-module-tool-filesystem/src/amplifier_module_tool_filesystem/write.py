@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import attrs
 
 from amplifier_kit.files.atomic import FileVersion, write_atomically
 from amplifier_kit.files.path_errors import path_refusals
 from amplifier_kit.files.resolved import ResolvedPath
-from amplifier_kit.files.text import encode_text
+from amplifier_kit.files.text import FileText, UndecodableTextError, encode_text
 from amplifier_module_tool_filesystem.config import FilesystemConfig
+from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 
@@ -20,11 +21,12 @@ __all__ = ["PlannedWrite", "WrittenFile", "check_size", "planned_write", "write_
 
 @attrs.frozen(kw_only=True)
 class WrittenFile:
-    """A file that was written."""
+    """A file that was written; `diff` says what changed of one that was there."""
 
     path: str
     bytes: int
     created: bool
+    diff: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,6 +36,18 @@ class PlannedWrite:
     spot: ResolvedPath
     data: bytes
     expected: FileVersion | None
+
+    def difference(self, content: str, config: FilesystemConfig) -> str:
+        """Return the diff from what is there to the text that will be.
+
+        Raises:
+            UndecodableTextError: what is there is no text.
+        """
+        if self.expected is None:
+            return unified("", content)
+        with self.spot.open_file() as file:
+            before = file.read(config.max_file_bytes + 1)
+        return unified(FileText.decode(before).unified, content)
 
 
 def write_text(
@@ -47,6 +61,10 @@ def write_text(
     with planned_write(workspace, config, file_path, content) as planned:
         spot, expected = planned.spot, planned.expected
         spot.make_parents()
+        diff = ""
+        if expected is not None:
+            with suppress(UndecodableTextError):
+                diff = planned.difference(content, config)
         with path_refusals(file_path):
             written = write_atomically(
                 spot.name,
@@ -59,7 +77,10 @@ def write_text(
             )
         workspace.known.note(spot.path, written.version)
         return WrittenFile(
-            path=spot.shown, bytes=len(planned.data), created=written.created
+            path=spot.shown,
+            bytes=len(planned.data),
+            created=written.created,
+            diff=diff,
         )
 
 

@@ -123,7 +123,9 @@ class ChatCommands:
         if not 0 < number <= len(outputs):
             raise CommandError(f"Outputs of tools that are there: {len(outputs)}")
         output = outputs.latest(number)
-        return CommandAnswer(text=f"{output.title}\n{output.text}")
+        redactor = self.chat.screen.redactor
+        text = await to_thread.run_sync(output.text, redactor)
+        return CommandAnswer(text=text, is_diff=output.has_diff)
 
     async def _editor(self, _: str) -> CommandAnswer:
         if self.chat.edit is None:

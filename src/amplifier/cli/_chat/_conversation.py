@@ -38,6 +38,7 @@ from amplifier.cli._chat._queue import Prompt, PromptQueue
 from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._chat._status import MODE_NAMES, StatusLine
 from amplifier.cli._interrupts import Interrupts
+from amplifier.cli._people import plain
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.commands import (
     CommandError,
@@ -97,10 +98,15 @@ class ChatLoop:
         self.status = StatusLine(self.talk, figures)
         self.frames = Frames(self._renew)
 
-    def finish(self) -> None:
-        """Show what is begun of an answer."""
+    def ask(self, question: str) -> None:
+        """Show what is begun of an answer, so that it stands before a question.
+
+        Args:
+            question: what the person reads next.
+        """
         if self._painter is not None:
             self._painter.flush()
+            self._painter.asked.append(question)
 
     async def run(self) -> None:
         """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone."""
@@ -226,7 +232,7 @@ class ChatLoop:
     def _figures_changed(self) -> None:
         retry = self.status.figures.retry
         if retry is not None and not self.screen.board.has_live:
-            self.screen.note(retry.text(time.monotonic()))
+            self.screen.note(plain(retry.text(time.monotonic())))
         self._renew()
 
     async def _look_for_branch(self) -> None:

@@ -11,12 +11,12 @@ import attrs
 from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
-from amplifier.cli._chat._markdown import Rendering, columns
-from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs
+from amplifier.cli._chat._markdown import Rendering, columns, wrapped
+from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs, diff_of
 from amplifier.cli._outcomes import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
 from amplifier_kit.terminal import (
-    arguments_text,
+    call_text,
     cut,
     one_line,
     progress_text,
@@ -43,6 +43,9 @@ __all__ = ["Painter"]
 _TAIL_ROWS: Final = 8
 _TITLE: Final = 300
 _MAX_LINE: Final = 1_000
+_DIFF_ROWS: Final = 40
+_ERROR: Final = "Error: "
+"""What the text of a failure begins with for the model."""
 _WIDE_BLANK: Final = "\u3000"
 """A blank of Chinese and Japanese."""
 
@@ -63,11 +66,9 @@ class _Running:
     @classmethod
     def of(cls, call: ToolCall, redactor: SinkRedactor) -> Self:
         """Begin a call."""
-        arguments = redactor.redact_text(
-            arguments_text(call.arguments, redactor.redact)
-        )
+        arguments = redactor.redact_text(call_text(call.arguments, redactor.redact))
         title = one_line(f"tool {call.name} {arguments}", _TITLE)
-        return cls(call, arguments, SinkFilter(redactor), ToolOutput(title))
+        return cls(call, arguments, SinkFilter(redactor), ToolOutput(title, call))
 
 
 @attrs.define(eq=False)
@@ -83,6 +84,7 @@ class Painter:
         output_lines: how many lines are shown of what a tool puts out.
         outputs: where all that tools put out is remembered.
         draw: shows at once what is incomplete, before lines that were part of it stay.
+        asked: the questions of this turn, which the person has read.
     """
 
     write: Callable[[str], None]
@@ -93,6 +95,7 @@ class Painter:
     output_lines: int = 8
     outputs: ToolOutputs = attrs.field(factory=ToolOutputs)
     draw: Callable[[], None] | None = None
+    asked: list[str] = attrs.field(factory=list)
     usage: Usage | None = None
     _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
     _filter: SinkFilter = attrs.field(init=False)
@@ -115,7 +118,9 @@ class Painter:
         if self._is_thinking and not rows:
             rows = ["thinking..."]
         for running in self._tools.values():
-            rows.append(cut(f"{_call_line(running)}  {_seconds(running.began)}", width))
+            rows.append(
+                cut(f"{_call_line(running)} ({_seconds(running.began)})", width)
+            )
         return "\n".join(rows)
 
     def paint(self, event: StreamEvent) -> None:
@@ -211,7 +216,7 @@ class Painter:
         self._show_output(running, (running.begun + running.output.end()).splitlines())
         if running.shown > self.output_lines:
             more = running.shown - self.output_lines
-            self._note(f"  | ... {more:,} more lines, Ctrl-O or /expand shows them")
+            self._tell_more("  | ", more)
 
     def _show_output(self, running: _Running, lines: Sequence[str]) -> None:
         for line in lines[: max(0, self.output_lines - running.shown)]:
@@ -222,28 +227,39 @@ class Painter:
         self.flush()
         # A call that was refused ends without having started.
         running = self._tools.pop(call.id, None) or _Running.of(call, self.redactor)
-        self._remember(running, result)
+        running.whole.result = result
+        self.outputs.add(running.whole)
         if not self.display.show_tool_lines and result.success:
             return
         self._end_output(running)
         took = _seconds(running.began)
         if result.success:
             running.news = ""
-            line, width = _call_line(running), columns() - len(took) - 3
-            self._note(f"{cut(line, width)}  {took}")
+            line, width = _call_line(running), columns() - len(took) - 4
+            self._note(f"{cut(line, width)} ({took})")
+            self._show_diff(diff_of(result))
             return
-        why = one_line(self.redactor.redact_text(result.get_serialized_output()), 500)
+        told = result.get_serialized_output().removeprefix(_ERROR)
+        why = one_line(self.redactor.redact_text(told), 500)
         self._note(
             f"tool {one_line(call.name)} failed after {took}: {why}",
             "red",
             is_whole=True,
         )
 
-    def _remember(self, running: _Running, result: ToolResult) -> None:
-        """Remember what a call put out; of one that streamed nothing, its result."""
-        if not running.whole.text:
-            running.whole.add(result.get_serialized_output())
-        self.outputs.add(running.whole)
+    def _show_diff(self, diff: str) -> None:
+        """Show what a tool changed, unless a question showed it before."""
+        if not diff or any(diff.strip() in question for question in self.asked):
+            return
+        lines = visible(self.redactor.redact_text(diff)).splitlines()
+        shown = "\n".join(line[:_MAX_LINE] for line in lines[:_DIFF_ROWS])
+        self._write(self.rendering.diff(shown))
+        if len(lines) > _DIFF_ROWS:
+            self._tell_more("", len(lines) - _DIFF_ROWS)
+
+    def _tell_more(self, lead: str, count: int) -> None:
+        text = f"{lead}... {count:,} more lines, Ctrl-O or /expand shows them"
+        self._write(self.rendering.line(cut(text, columns() - 1), "dim"))
 
     def _finish(self, event: TurnFinished) -> None:
         self.flush()
@@ -263,9 +279,11 @@ class Painter:
 
     def _note(self, text: str, style: str = "dim", *, is_whole: bool = False) -> None:
         shown = one_line(text, 1000)
-        self._write(
-            self.rendering.line(shown if is_whole else cut(shown, columns() - 1), style)
-        )
+        if is_whole:
+            shown = wrapped(shown)
+        else:
+            shown = cut(shown, columns() - 1)
+        self._write(self.rendering.line(shown, style))
 
     def _renew(self) -> None:
         if self.refresh is not None:
@@ -277,7 +295,8 @@ def _call_line(running: _Running) -> str:
         news = f": {running.news}"
     else:
         news = ""
-    return one_line(f"tool {running.call.name}{news or f' {running.arguments}'}", 300)
+    shown = news or f" {running.arguments}"
+    return one_line(f"tool {running.call.name}{shown}".rstrip(), 300)
 
 
 def _output_line(line: str) -> str:

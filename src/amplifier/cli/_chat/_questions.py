@@ -19,13 +19,13 @@ class ChatApproval:
 
     Args:
         board: returns the keyboard that makes way.
-        finish: shows what is begun of the answer, so that it stands before the question.
+        ask: shows what is begun of the answer, so that it stands before the question that it is given.
         call: calls the person.
         terminal: asks.
     """
 
     board: Callable[[], Board]
-    finish: Callable[[], None]
+    ask: Callable[[str], None]
     call: Callable[[], None]
     terminal: TerminalApproval = attrs.field(factory=TerminalApproval)
     _one: anyio.Lock = attrs.field(factory=anyio.Lock)
@@ -39,7 +39,7 @@ class ChatApproval:
             ApprovalUnavailableError: there is no terminal.
         """
         await anyio.lowlevel.checkpoint()  # what came of the turn is read first
-        self.finish()
+        self.ask(prompt)
         async with self._one, self.board().away():
             self.call()
             return await self.terminal.request_approval(

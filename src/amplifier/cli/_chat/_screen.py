@@ -16,9 +16,10 @@ from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import PromptQueue
 from amplifier.cli._chat._status import StatusLine
 from amplifier.cli._exits import describe
+from amplifier.cli._people import plain
 from amplifier_kit.commands import CommandAnswer
 from amplifier_kit.redaction import SinkRedactor, redactor_of
-from amplifier_kit.terminal import cut, visible
+from amplifier_kit.terminal import one_line, visible
 
 __all__ = ["ChatScreen"]
 
@@ -83,13 +84,12 @@ class ChatScreen:
 
     def note(self, text: str) -> None:
         """Show a remark."""
-        self.board.write(self.rendering.line(visible(text), "dim"))
+        self.board.write(self.rendering.line(wrapped(visible(text)), "dim"))
 
     def complain(self, text: str) -> None:
         """Show an error."""
-        self.board.write(
-            self.rendering.line(visible(self.redactor.redact_text(text)), "red")
-        )
+        shown = wrapped(visible(self.redactor.redact_text(text)))
+        self.board.write(self.rendering.line(shown, "red"))
 
     def fail(self, error: Exception) -> None:
         """Show what was raised."""
@@ -119,7 +119,8 @@ class ChatScreen:
         else:
             rows = [painter.live(width)]
         if status.figures.retry is not None:
-            rows.append(cut(status.figures.retry.text(time.monotonic()), width))
+            retry = plain(status.figures.retry.text(time.monotonic()))
+            rows.append(one_line(self.redactor.redact_text(retry), width))
         rows += waiting.rows(width)
         if is_working:
             doing = "working"

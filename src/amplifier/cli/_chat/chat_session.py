@@ -107,7 +107,7 @@ class _Chat:
             first_tool=self._first_tool,
             display=MessageLines(),
             approval=self._consent.approval(
-                ChatApproval(lambda: self._board, self._finish, self._call)
+                ChatApproval(lambda: self._board, self._ask, self._call)
             ),
             accepted=self._consent.accepted,
             shown=TURNS | {"thinking"},
@@ -153,9 +153,9 @@ class _Chat:
             finally:
                 lines.finish()
 
-    def _finish(self) -> None:
+    def _ask(self, question: str) -> None:
         if self._conversation is not None:
-            self._conversation.finish()
+            self._conversation.ask(question)
 
     def _call(self) -> None:
         if self._conversation is not None:
