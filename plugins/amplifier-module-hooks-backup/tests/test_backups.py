@@ -587,7 +587,7 @@ async def test_a_turn_is_brought_back_and_that_can_be_taken_back(work: Path) -> 
         assert (work / "d" / "f").read_text() == "deep"
         assert os.readlink(work / "link") == "a.txt"
         assert not (work / "moved").exists()
-        assert f"as it was: {work}/d/f" in back
+        assert f"restored: {work}/d/f" in back
 
         await command(coordinator, "restore", "turn")
         assert not (work / "a.txt").exists()
@@ -1024,7 +1024,7 @@ async def test_what_is_as_it_was_stays_so(work: Path) -> None:
         (work / "link").unlink()
 
         shown = await command(coordinator, "restore", "all")
-    assert shown.count("as it was: ") == 5
+    assert shown.count("restored: ") == 5
     assert sorted(os.listdir(work)) == ["a.txt", "d", "link"]
 
 

@@ -53,7 +53,7 @@ async def changed(
 async def test_undo_restores_what_the_turn_changed(places: Places) -> None:
     async with changed(places) as (talk, registry):
         text = await say(registry, "/undo")
-        assert text.startswith("1 turn taken back, 2 left.\nas it was: ")
+        assert text.startswith("1 turn taken back, 2 left.\nrestored: ")
         assert not (places.working_dir / "b.txt").exists()
         assert (places.working_dir / "a.txt").read_text() == "two\n"
         # a turn that changed no file

@@ -149,10 +149,16 @@ async def test_cost_counts_since_the_opening_and_in_all(places: Places) -> None:
 
 
 async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
-    async with conversation(places) as (_, registry):
+    async with conversation(places) as (talk, registry):
         text = await say(registry, "/help")
         assert all(f"/{name}" in text for name in ("status", "undo", "mode", "fork"))
         assert max(map(len, text.splitlines())) < 80
+        talk.columns = 39
+        narrow = await say(registry, "/help")
+        assert max(map(len, narrow.splitlines())) < 40
+        assert "/rename NAME\n  Name the session\n" in narrow
+        talk.columns = 199
+        assert "..." not in await say(registry, "/help")
         assert (
             await say(registry, "/help /undo")
             == "/undo [N] [conversation|files|both]\n"
@@ -417,9 +423,8 @@ async def test_settings_are_shown_explained_and_set_for_the_session(
 ) -> None:
     write(places.home / "settings.yaml", "ui:\n  show_usage: false\n")
     async with conversation(places) as (talk, registry):
-        assert json.loads(await say(registry, "/config")) == {
-            "ui": {"show_usage": False}
-        }
+        assert await say(registry, "/config") == "ui:\n  show_usage: false"
+        assert "  visibility: user\n" in await say(registry, "/config ui")
         assert await say(registry, "/config ui.show_usage true") == (
             "ui.show_usage is set for this session; it holds at once."
         )
@@ -438,5 +443,7 @@ async def test_settings_are_shown_explained_and_set_for_the_session(
         assert "a key is written as" in await refused(registry, "/config ui..x")
         assert talk.opened.kept is not None
         assert (talk.opened.kept.folder / "settings.yaml").is_file()
+    (places.home / "settings.yaml").unlink()
     async with conversation(places, kept=False) as (_, registry):
+        assert "has its default" in await say(registry, "/config")
         assert "no settings" in await refused(registry, "/config ui.show_usage true")

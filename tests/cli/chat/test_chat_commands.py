@@ -20,10 +20,18 @@ from amplifier_sdk.messages import MessageDict
 from tests.cli.chat.conftest import OpenChat
 
 
-async def stored(folder: Path, session_id: str, name: str, *said: str) -> None:
+async def stored(
+    folder: Path,
+    session_id: str,
+    name: str,
+    *said: str,
+    parent_id: str | None = None,
+) -> None:
     """Store a session of the chat's project."""
     store = SessionStore.of(Places.find(folder))
-    record = SessionRecord(session_id=session_id, name=name, prompt=said[0])
+    record = SessionRecord(
+        session_id=session_id, name=name, prompt=said[0], parent_id=parent_id
+    )
     async with store.open(record) as kept:
         messages: list[MessageDict] = [
             {"role": role, "content": text}
@@ -115,17 +123,42 @@ async def test_all_that_a_tool_put_out_is_shown_on_request(
 async def test_children_are_listed_and_opened(open_chat: OpenChat) -> None:
     async with open_chat([]) as chat:
         chat.screen.type("/children")
-        await chat.screen.until_written("No child session is open.")
+        await chat.screen.until_written("has no child sessions.")
         session = chat.talk.opened.session
         async with session.fork() as child:
             await child.coordinator.context.add_message(
                 {"role": "user", "content": "Look around."}
             )
             assert chat.conversation.status.text("", 100).endswith("1 child")
-            chat.screen.type("/children", "/children 1", "/children 2")
+            chat.screen.type("/children")
             await chat.screen.until_written(
-                f"1 {child.session_id}", "Look around.", "that are open: 1"
+                "1  fork  waits  Look around.", "/children N"
             )
+            chat.screen.type("/children 1")
+            await chat.screen.until_written("## You\n\nLook around.")
+            chat.screen.type("/children 2")
+            await chat.screen.until_written("there are: 1")
+
+
+async def test_children_that_ended_are_listed_and_opened(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat(["Hello."]) as chat:
+        chat.screen.type("hi")
+        await chat.screen.until_written("Hello.")
+        own = chat.talk.opened.session.session_id
+        await stored(
+            tmp_path / "shop", "s-1_finder", "", "Find milk.", "Found.", parent_id=own
+        )
+        await stored(tmp_path / "shop", own, "", "hi", "Hello.")
+        await stored(tmp_path / "shop", "s-2_other", "", "Not ours.", "No.")
+        chat.screen.type("/children")
+        await chat.screen.until_written("1  finder  done  Find milk.", "/children N")
+        chat.screen.type("/children 1")
+        await chat.screen.until_written("Found.")
+        chat.screen.type("/children 2")
+        await chat.screen.until_written("there are: 1")
+    assert "Not ours." not in chat.screen.text
 
 
 async def test_an_editor_takes_the_draft(open_chat: OpenChat) -> None:

@@ -90,8 +90,8 @@ class _Typed:
             restored = await self.backups.restore(await self._chosen(arguments.strip()))
         except BackupError as error:
             raise CommandError(str(error)) from error
-        done = [f"as it was: {path}" for path in restored.paths]
-        failed = [f"not done: {text}" for text in restored.problems]
+        done = [f"restored: {path}" for path in restored.paths]
+        failed = [f"not restored: {text}" for text in restored.problems]
         return self._answer(
             [
                 *done,

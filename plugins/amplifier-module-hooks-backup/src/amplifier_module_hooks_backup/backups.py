@@ -360,6 +360,6 @@ def _difference(state: State, objects: Objects) -> str:
         data.decode("utf-8", "replace").splitlines()[:_MAX_LINES] for data in (old, new)
     )
     lines = unified_diff(
-        before, after, f"{state.shown} (kept)", f"{state.shown} (now)", lineterm=""
+        before, after, f"{state.shown} (before)", f"{state.shown} (now)", lineterm=""
     )
     return "\n".join(lines)

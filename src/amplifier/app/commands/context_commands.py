@@ -94,7 +94,9 @@ class ContextCommands:
         else:
             whole = f"About {total:,} of {window:,} tokens, {total / window:.1%}."
         return CommandAnswer(
-            text="\n".join([*rows(table, widest=40), whole]) if table else whole
+            text="\n".join([*rows(table, self.talk.columns, widest=40), whole])
+            if table
+            else whole
         )
 
     async def compact(self, _: str) -> CommandAnswer:

@@ -103,8 +103,7 @@ class ConversationCommands:
             raise CommandError(str(error)) from error
         turns = _turns(made.record.turn_count)
         return CommandAnswer(
-            text=f"Made session {made.record.session_id} with {turns}.\nGo on there: amplifier resume"
-            f" {made.record.session_id}"
+            text=f"Made session {made.record.session_id} with {turns}.\n/resume {made.record.session_id} opens it."
         )
 
     async def export(self, arguments: str) -> CommandAnswer:

@@ -50,7 +50,7 @@ class InspectionCommands:
             else:
                 told = _first_line(tool.description)
             table.append((tool.name, tool.effects_text, told))
-        return _table(table, "There are no tools.")
+        return self._table(table, "There are no tools.")
 
     async def agents(self, _: str) -> CommandAnswer:
         """List the agents of the session's plan."""
@@ -59,13 +59,13 @@ class InspectionCommands:
         for name, agent in sorted(agents.items()):
             description = as_object(agent).get("description")
             table.append((name, _first_line(str(description or ""))))
-        return _table(table, "There are no agents.")
+        return self._table(table, "There are no agents.")
 
     async def hooks(self, _: str) -> CommandAnswer:
         """List the handlers by event, in the order in which they run."""
         listing = self.talk.opened.session.coordinator.hooks.list_handlers()
         table = [(event, ", ".join(names)) for event, names in sorted(listing.items())]
-        return _table(table, "Nobody hears any event.")
+        return self._table(table, "Nobody hears any event.")
 
     async def mcp(self, _: str) -> CommandAnswer:
         """List the MCP servers, as the module that runs them sees them."""
@@ -84,7 +84,12 @@ class InspectionCommands:
                 "The module tool-mcp does not say which servers there are"
             )
         table = [_server(as_object(server)) for server in servers]
-        return _table(table, "There are no MCP servers.")
+        return self._table(table, "There are no MCP servers.")
+
+    def _table(self, table: Sequence[Sequence[str]], otherwise: str) -> CommandAnswer:
+        if not table:
+            return CommandAnswer(text=otherwise)
+        return CommandAnswer(text="\n".join(rows(table, self.talk.columns)))
 
 
 def _server(server: JSONObject) -> tuple[str, str, str]:
@@ -95,10 +100,6 @@ def _server(server: JSONObject) -> tuple[str, str, str]:
         offered = f"{offered}, held back: {', '.join(held_back)}"
     told = server.get("problem") or server.get("warning") or offered
     return str(server.get("name", "")), str(server.get("state", "")), str(told)
-
-
-def _table(table: Sequence[Sequence[str]], otherwise: str) -> CommandAnswer:
-    return CommandAnswer(text="\n".join(rows(table)) if table else otherwise)
 
 
 def _first_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -145,7 +146,11 @@ class ModelCommands:
             return CommandAnswer(
                 text="\n".join(
                     [
-                        *(rows(table, widest=40) if table else ["No model is known."]),
+                        *(
+                            rows(table, talk.columns, widest=40)
+                            if table
+                            else ["No model is known."]
+                        ),
                         *chosen,
                     ]
                 )
@@ -173,15 +178,19 @@ class ModelCommands:
             partial(load_settings, places, session=folder)
         )
         if not text:
-            return CommandAnswer(
-                text=json.dumps(withhold(settings.values), indent=2, ensure_ascii=False)
-            )
+            if not settings.values:
+                return CommandAnswer(
+                    text="Every setting has its default; /config KEY VALUE sets one."
+                )
+            return CommandAnswer(text=_written(withhold(settings.values)))
         try:
             key = read_key(text)
         except ValueError as error:
             raise CommandError(str(error)) from error
         if not value.strip():
-            return CommandAnswer(text=_explained(settings, text, key))
+            return CommandAnswer(
+                text=_explained(settings, text, key, self.talk.columns)
+            )
         if folder is None:
             raise CommandError(
                 "This session is not stored and has no settings; 'amplifier config set' changes yours"
@@ -233,18 +242,30 @@ def _facts(model: ModelInfo) -> str:
     )
 
 
-def _explained(settings: Settings, text: str, key: Key) -> str:
+def _written(value: object) -> str:
+    """Write settings as the files have them."""
+    import yaml  # few commands show settings
+
+    plain = json.loads(json.dumps(value, default=str))
+    text: str = yaml.safe_dump(plain, allow_unicode=True, sort_keys=False)
+    return text.strip()
+
+
+def _explained(settings: Settings, text: str, key: Key, columns: int) -> str:
     origins = settings.explain(key)
     if not origins:
         return f"{text} is not set."
-    table = []
+    lines: list[str] = []
     for origin in origins:
         if origin.path is None:
             where = ""
         else:
             where = f"{origin.path}:{origin.line or 1}"
         value = withhold({str(key[-1]): origin.value}).get(str(key[-1]))
-        table.append(
-            (origin.scope, json.dumps(value, ensure_ascii=False, default=str), where)
-        )
-    return "\n".join(rows(table))
+        if isinstance(value, (dict, list)) and value:
+            lines.append(f"{origin.scope}  {where}".rstrip())
+            lines += textwrap.indent(_written(value), "  ").split("\n")
+        else:
+            shown = json.dumps(value, ensure_ascii=False, default=str)
+            lines += rows([(f"{origin.scope:<8}", shown, where)], columns)
+    return "\n".join(lines)

@@ -119,8 +119,8 @@ class RewindCommands:
         except AmplifierError as error:
             raise CommandError(f"{error}; nothing is taken back") from error
         return [
-            *(f"as it was: {path}" for path in restored.paths),
-            *(f"not done: {text}" for text in restored.problems),
+            *(f"restored: {path}" for path in restored.paths),
+            *(f"not restored: {text}" for text in restored.problems),
             "What was there before is saved: /restore turn brings it back.",
         ]
 
@@ -137,7 +137,9 @@ class RewindCommands:
             table.append((str(number), _files(files), _prompt(said[start:])))
         shown = table[-_SHOWN_TURNS:]
         told = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
-        return CommandAnswer(text="\n".join([*rows(shown, widest=10), told]))
+        return CommandAnswer(
+            text="\n".join([*rows(shown, self.talk.columns, widest=10), told])
+        )
 
     async def _changed_files(self) -> dict[str, int]:
         backups = backups_of(self.talk.opened.session.coordinator)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -12,12 +13,14 @@ from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.figures import dollars
 from amplifier_kit.commands import CommandAnswer, SessionCommand
-from amplifier_kit.terminal import columns_of, one_line
+from amplifier_kit.terminal import columns_of, cut, one_line
 from amplifier_sdk.chat import Usage
 
 __all__ = ["StatusCommands", "rows", "usage_text"]
 
-_WIDTH: Final = 79
+_NARROW: Final = 60
+_LEAST: Final = 20
+_LONGEST_CELL: Final = 300
 _KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
 
 
@@ -58,7 +61,7 @@ class StatusCommands:
             (f"/{name} {command.argument_hint}".rstrip(), command.description)
             for name, command in listed
         ]
-        return _answer(rows(table, widest=34))
+        return _answer(rows(table, self.talk.columns, widest=34, wraps=True))
 
     async def status(self, _: str) -> CommandAnswer:
         """Show who the session is and what the next turn asks."""
@@ -90,7 +93,7 @@ class StatusCommands:
             ("Messages", str(len(await talk.said()))),
         ]
         return _answer(
-            f"{name + ':':<10}{one_line(value, _WIDTH * 3)}" for name, value in facts
+            f"{name + ':':<10}{one_line(value, _LONGEST_CELL)}" for name, value in facts
         )
 
     async def cost(self, _: str) -> CommandAnswer:
@@ -116,9 +119,26 @@ class StatusCommands:
         return _answer(lines)
 
 
-def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
-    """Write rows as columns that fit 80 columns; what does not fit a cell stands above the rest of its row."""
-    cells = [[one_line(cell, _WIDTH) for cell in row] for row in table]
+def rows(
+    table: Iterable[Sequence[str]],
+    width: int,
+    *,
+    widest: int = 24,
+    wraps: bool = False,
+) -> list[str]:
+    """Write rows as columns; what does not fit a cell stands above the rest of its row.
+
+    On a narrow terminal the last cell of each row stands in lines of its own.
+
+    Args:
+        table: the cells.
+        width: how many columns the terminal has.
+        widest: how wide a cell may be.
+        wraps: whether the last cell may take several lines; else it is cut.
+    """
+    cells = [[one_line(cell, _LONGEST_CELL) for cell in row] for row in table]
+    if width < _NARROW:
+        return [line for row in cells for line in _stacked(row, width)]
     count = max(map(len, cells))
     widths = [
         min(
@@ -130,19 +150,35 @@ def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
         )
         for at in range(count - 1)
     ]
-    lines = []
-    for row in cells:
-        line = ""
-        for cell, width in zip(row, widths, strict=False):
-            if columns_of(cell) > width:
-                lines.append((line + cell).rstrip())
-                line = " " * (columns_of(line) + width + 2)
-            else:
-                line += cell + " " * (width - columns_of(cell) + 2)
-        lines.append(
-            (line + one_line(row[-1], max(20, _WIDTH - columns_of(line)))).rstrip()
-        )
-    return lines
+    return [line for row in cells for line in _row(row, widths, width, wraps=wraps)]
+
+
+def _row(
+    row: Sequence[str], widths: Sequence[int], width: int, *, wraps: bool
+) -> Iterator[str]:
+    line = ""
+    for cell, room in zip(row[:-1], widths, strict=False):
+        if columns_of(cell) > room:
+            yield (line + cell).rstrip()
+            line = " " * (columns_of(line) + room + 2)
+        else:
+            line += cell + " " * (room - columns_of(cell) + 2)
+    left = max(_LEAST, width - columns_of(line))
+    if not wraps:
+        yield (line + cut(row[-1], left)).rstrip()
+        return
+    for part in textwrap.wrap(row[-1], left) or [""]:
+        yield (line + part).rstrip()
+        line = " " * columns_of(line)
+
+
+def _stacked(row: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the lines of a row for a narrow terminal."""
+    yield from textwrap.wrap(
+        "  ".join(filter(None, row[:-1])), width, subsequent_indent="    "
+    )
+    for part in textwrap.wrap(row[-1], max(_LEAST, width - 2)):
+        yield f"  {part}"
 
 
 def usage_text(usage: Usage | None) -> str:

@@ -34,6 +34,7 @@ class Talk:
         model: the model that answers them; `None` likewise.
         starts: where each turn begins in the history, system messages not counted.
         turn_ids: the ids of the turns, by where they begin.
+        columns: how wide answers of commands may be.
     """
 
     opened: OpenSession
@@ -42,6 +43,7 @@ class Talk:
     model: str | None = None
     starts: list[int] = attrs.field(factory=list)
     turn_ids: dict[int, str] = attrs.field(factory=dict)
+    columns: int = 79
 
     @classmethod
     def of(cls, opened: OpenSession) -> Self:

@@ -12,9 +12,9 @@ from anyio import to_thread
 from amplifier.app.agents_file import AGENTS_FILE, add_note
 from amplifier.app.session_choices import SessionChoices
 from amplifier.app.store.store import SessionStore
+from amplifier.cli._chat._children import ChildSessions
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
-from amplifier_kit.redaction import redactor_of
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import AmplifierError
 
@@ -58,7 +58,7 @@ class ChatCommands:
                            description="Show all that the last tool put out, or the Nth from the end"),
             SessionCommand(name="editor", make=self._editor, description="Write the prompt in your editor"),
             SessionCommand(name="children", make=self._children, argument_hint="[N]",
-                           description="List the child sessions that run, or show what one says"),
+                           description="List the child sessions, or show what one says"),
         ]  # fmt: skip
 
     async def _exit(self, _: str) -> CommandAnswer:
@@ -134,24 +134,10 @@ class ChatCommands:
         return CommandAnswer(text="")
 
     async def _children(self, arguments: str) -> CommandAnswer:
-        children = self.chat.talk.opened.session.family.open_children
-        if not arguments:
-            lines = [
-                one_line(f"{number} {child.session_id} {_state(child.is_busy)}", _WIDTH)
-                for number, child in enumerate(children, 1)
-            ]
-            return CommandAnswer(text="\n".join(lines) or "No child session is open.")
-        number = _number(arguments)
-        if not 0 < number <= len(children):
-            raise CommandError(f"Child sessions that are open: {len(children)}")
-        # what messages say takes longer to load than most commands need
-        from amplifier.app.message_visibility import told
-
-        child = children[number - 1]
-        messages = await child.coordinator.context.get_messages()
-        audience = self.chat.display.visibility
-        text = "\n\n".join(told(messages, audience)) or "It has said nothing yet."
-        return CommandAnswer(text=redactor_of(child.coordinator).redact_text(text))
+        children = ChildSessions(self.chat.talk, self.chat.display)
+        if arguments:
+            return await children.show(_number(arguments))
+        return await children.listing()
 
 
 def _listing(choices: SessionChoices) -> CommandAnswer:
@@ -162,10 +148,6 @@ def _listing(choices: SessionChoices) -> CommandAnswer:
         for session in choices.sessions[:_LISTED]
     ]
     return CommandAnswer(text="\n".join([*lines, "/resume SESSION opens one."]))
-
-
-def _state(is_busy: bool) -> str:
-    return "works" if is_busy else "waits"
 
 
 def _number(text: str) -> int:

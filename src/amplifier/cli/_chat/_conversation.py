@@ -32,6 +32,7 @@ from amplifier.cli._chat._keys import (
     Shortcut,
     Stop,
 )
+from amplifier.cli._chat._markdown import columns
 from amplifier.cli._chat._outputs import ToolOutputs
 from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import Prompt, PromptQueue
@@ -290,6 +291,7 @@ class ChatLoop:
         """Run a command; return the prompt that it made."""
         scope = anyio.CancelScope()
         self._scopes.append(scope)
+        self.talk.columns = columns() - 1
         try:
             with scope:
                 made = await self.registry.find(typed.name).make(typed.arguments)
