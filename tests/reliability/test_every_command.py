@@ -234,6 +234,7 @@ def _stock(shop: Path) -> None:
         collection / "pyproject.toml",
         "[project]\nname = 'shop'\nversion = '1.0.0'\n[tool.amplifier.collection]\n",
     )
+    write(shop / "plugin" / "commands" / "fix.md", "Fix it.\n")
     write(collection / "profiles" / "plain.md", "---\nprofile:\n  name: plain\n---\n")
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     for words in (

@@ -11,6 +11,7 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
+from amplifier_kit.claude_plugins import evaluate_plugin
 from amplifier_kit.commands import CommandError, SessionCommand
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore
 from amplifier_sdk import ToolResult
@@ -435,3 +436,60 @@ async def test_what_has_no_effect_here_is_reported_once(
     told = "\n".join(str(message) for message in shown.messages)
     assert told.count("'permissions' have no effect here") == 1
     assert str(settings) in told
+
+
+def agree(folder: Path) -> TrustStore:
+    """Agree to a plugin as it is, as `amplifier plugin add` does."""
+    store = TrustStore.in_home()
+    store.grant(evaluate_plugin(folder, store))
+    return store
+
+
+@pytest.mark.process
+async def test_a_plugin_that_was_agreed_to_is_used_as_it_was(
+    home: Path, open_session: OpenSession, run: Run, write_plugin: WritePlugin
+) -> None:
+    folder = write_plugin(DENYING, FILES, at=home / "plugins/guard")
+    agree(folder)
+    tools = [MockTool("bash", "done")]
+    async with open_session({}, "hello", tools=tools) as session:
+        assert "no" in await output_of(session, run)
+
+    (folder / "deny.sh").write_text("#!/bin/sh\nexit 0\n")
+    for config in ({}, {"plugin_dirs": [], "plugins": [str(folder)]}):
+        with pytest.raises(ModuleLoadError, match="amplifier plugin update guard"):
+            async with open_session(config, tools=tools):
+                pass
+
+
+async def test_a_plugin_that_was_agreed_to_and_is_gone_is_missed(
+    home: Path, open_session: OpenSession, write_plugin: WritePlugin
+) -> None:
+    folder = write_plugin(DENYING, FILES, at=home / "plugins/guard")
+    agree(folder)
+    folder.rename(folder.with_name(".old-1a2b3c4d-guard"))
+
+    with pytest.raises(ModuleLoadError, match="amplifier plugin remove guard"):
+        async with open_session({}):
+            pass
+
+
+async def test_a_damaged_store_lets_no_plugin_through(
+    home: Path, open_session: OpenSession, write_plugin: WritePlugin
+) -> None:
+    agree(write_plugin(DENYING, FILES, at=home / "plugins/guard"))
+    (home / "trust/projects.json").write_text("[]")
+
+    with pytest.raises(ModuleLoadError, match="what you agreed to cannot be read"):
+        async with open_session({"claude_folder": False}):
+            pass
+
+
+async def test_folders_with_a_dot_are_no_plugins(
+    home: Path, open_session: OpenSession, run: Run, write_plugin: WritePlugin
+) -> None:
+    for name in (".staged-1a2b3c4d", ".removed-1a2b3c4d-guard"):
+        write_plugin(DENYING, FILES, at=home / "plugins" / name)
+    tools = [MockTool("bash", "done")]
+    async with open_session({}, "hello", tools=tools) as session:
+        assert await output_of(session, run) == "done"

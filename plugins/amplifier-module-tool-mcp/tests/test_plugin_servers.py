@@ -12,6 +12,8 @@ from shutil import copy
 import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier_kit.claude_plugins import evaluate_plugin
+from amplifier_kit.trust import TrustStore
 from amplifier_sdk.jsontypes import JSONObject
 
 Open = Callable[..., AbstractAsyncContextManager[AmplifierSession]]  # type: ignore[explicit-any]  # options go by name
@@ -51,6 +53,22 @@ async def test_a_plugin_s_broken_file_says_so(
     async with opened() as session:
         told = await status(session, "broken-.mcp.json")
     assert told["state"] == "refused"
+
+
+async def test_a_changed_plugin_s_servers_are_refused(
+    opened: Open, status: Status, home: Path
+) -> None:
+    plugin = home / "plugins" / "evil"
+    plugin.mkdir(parents=True)
+    (plugin / ".mcp.json").write_text('{"one": {"command": "touch", "args": ["ran"]}}')
+    store = TrustStore.in_home()
+    store.grant(evaluate_plugin(plugin, store))
+    (plugin / "more.sh").write_text("exit 0")
+
+    async with opened() as session:
+        told = await status(session, "evil-one")
+    assert told["state"] == "refused"
+    assert "amplifier plugin update evil" in str(told)
 
 
 async def test_a_project_s_plugins_bring_none(opened: Open, work: Path) -> None:

@@ -18,6 +18,7 @@ from amplifier.kernel.modules.catalog import Catalog
 __all__ = [
     "collection_names",
     "module_ids",
+    "plugin_names",
     "profile_names",
     "provider_names",
     "session_names",
@@ -52,6 +53,15 @@ def profile_names(places: Places) -> Iterator[str]:
 def collection_names(places: Places) -> Iterator[str]:
     """Yield the names of collections that are installed for the project or the person."""
     yield from (folder.name for folder in _collections(places, bundled=False))
+
+
+def plugin_names(places: Places) -> Iterator[str]:
+    """Yield the names of the plugins in the person's own folder."""
+    yield from (
+        folder.name
+        for folder in (places.home / "plugins").glob("[!.]*")
+        if folder.is_dir()
+    )
 
 
 def module_ids(_: Places) -> Iterator[str]:

@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "mcp": "amplifier.cli.mcp",
     "module": "amplifier.cli.module",
     "permissions": "amplifier.cli.permissions",
+    "plugin": "amplifier.cli.plugin",
     "profile": "amplifier.cli.profile",
     "provider": "amplifier.cli.provider",
     "question": "amplifier.cli.question",

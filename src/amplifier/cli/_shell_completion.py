@@ -1,4 +1,4 @@
-"""What a shell offers where a command takes a name: sessions, profiles, collections, modules, providers."""
+"""What a shell offers where a command takes a name: sessions, profiles, collections, plugins, modules, providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from amplifier.cli._terminal import visible
 if TYPE_CHECKING:
     from amplifier.app.directories import Places
 
-__all__ = ["collections", "modules", "profiles", "providers", "sessions"]
+__all__ = ["collections", "modules", "plugins", "profiles", "providers", "sessions"]
 
 
 def sessions(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -35,6 +35,13 @@ def collections(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     from amplifier.app.known_names import collection_names
 
     return _offered(collection_names, begun)
+
+
+def plugins(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the plugins of the person's own folder whose names go on like that."""
+    from amplifier.app.known_names import plugin_names
+
+    return _offered(plugin_names, begun)
 
 
 def modules(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

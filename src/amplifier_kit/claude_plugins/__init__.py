@@ -1,7 +1,7 @@
 """Plugin folders as Claude Code has them: their hooks, commands, agents and skills, read into values.
 
-Nothing here runs anything. Needs the extra that brings PyYAML; the functions that take a path block, so call them in a
-thread.
+Nothing here runs anything. Needs the extras that bring PyYAML and locks; functions that take a path block, so call them
+in a thread.
 """
 
 from __future__ import annotations
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.hookfiles import HookEntry as HookEntry
     from amplifier_kit.claude_plugins.hookfiles import read_hooks as read_hooks
     from amplifier_kit.claude_plugins.loosefields import parse_loosely as parse_loosely
+    from amplifier_kit.claude_plugins.own_folder import OwnPlugin as OwnPlugin
+    from amplifier_kit.claude_plugins.own_folder import (
+        evaluate_plugin as evaluate_plugin,
+    )
+    from amplifier_kit.claude_plugins.own_folder import lost_plugins as lost_plugins
+    from amplifier_kit.claude_plugins.own_folder import own_plugins as own_plugins
+    from amplifier_kit.claude_plugins.own_folder import plugin_refusal as plugin_refusal
+    from amplifier_kit.claude_plugins.servers import ROOT_VARIABLE as ROOT_VARIABLE
+    from amplifier_kit.claude_plugins.servers import SERVER_KEYS as SERVER_KEYS
+    from amplifier_kit.claude_plugins.servers import (
+        server_documents as server_documents,
+    )
     from amplifier_kit.claude_plugins.toolnames import CALLS as CALLS
     from amplifier_kit.claude_plugins.toolnames import claude_calls as claude_calls
     from amplifier_kit.claude_plugins.toolnames import to_claude as to_claude
@@ -30,34 +42,50 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS",
+    "ROOT_VARIABLE",
+    "SERVER_KEYS",
     "ClaudeAgent",
     "ClaudePlugin",
     "CommandFile",
     "HookEntry",
+    "OwnPlugin",
     "claude_calls",
     "command_patterns",
+    "evaluate_plugin",
     "is_plugin",
+    "lost_plugins",
+    "own_plugins",
     "parse_command",
     "parse_loosely",
+    "plugin_refusal",
     "read_hooks",
     "read_plugin",
+    "server_documents",
     "to_claude",
     "tool_named",
 ]
 
 _HOME = {
     "CALLS": "toolnames",
+    "ROOT_VARIABLE": "servers",
+    "SERVER_KEYS": "servers",
     "ClaudeAgent": "agents",
     "ClaudePlugin": "folders",
     "CommandFile": "commandfiles",
     "HookEntry": "hookfiles",
+    "OwnPlugin": "own_folder",
     "claude_calls": "toolnames",
     "command_patterns": "commandfiles",
+    "evaluate_plugin": "own_folder",
     "is_plugin": "folders",
+    "lost_plugins": "own_folder",
+    "own_plugins": "own_folder",
     "parse_command": "commandfiles",
     "parse_loosely": "loosefields",
+    "plugin_refusal": "own_folder",
     "read_hooks": "hookfiles",
     "read_plugin": "folders",
+    "server_documents": "servers",
     "to_claude": "toolnames",
     "tool_named": "toolnames",
 }

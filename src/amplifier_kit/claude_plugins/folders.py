@@ -12,6 +12,7 @@ import attrs
 from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
+from amplifier_kit.claude_plugins.servers import server_documents
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_sdk.errors import ConfigError, Problem
@@ -22,7 +23,6 @@ __all__ = ["ClaudePlugin", "is_plugin", "read_plugin"]
 _MANIFEST: Final = ".claude-plugin/plugin.json"
 _PARTS: Final = ("commands", "agents", "skills", "hooks")
 _SETTINGS: Final = ("settings.json", "settings.local.json")
-_SERVERS: Final = ".mcp.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MOST_FILES: Final = 1_000
 _MOST_FOLDERS: Final = 8
@@ -147,9 +147,9 @@ class _Reader:
 
     def note_servers(self) -> None:
         """Note that the plugin's MCP servers are not started, if it has any and is not the person's own."""
-        if self.root.parent == (amplifier_home() / "plugins").resolve():
+        if self.root.is_relative_to((amplifier_home() / "plugins").resolve()):
             return
-        if "mcpServers" in self.manifest or (self.root / _SERVERS).is_file():
+        if next(server_documents(self.root), None) is not None:
             self.problems.append(
                 "its MCP servers are not started here; declare them for tool-mcp"
             )

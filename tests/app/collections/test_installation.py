@@ -14,10 +14,10 @@ import pytest
 from amplifier.app.collections.details import list_collections, show_collection
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
-from amplifier.app.collections.lock import CollectionLock, LockedCollection
-from amplifier.app.collections.swap import CollectionFolder
 from amplifier.app.collections.verification import verify
 from amplifier.app.directories import Places
+from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
+from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
@@ -51,9 +51,7 @@ def library(places: Places) -> CollectionLibrary:
 
 
 def states(places: Places) -> dict[str, str]:
-    return {
-        verdict.name: verdict.state for verdict in verify(CollectionLock(places.home))
-    }
+    return {verdict.name: verdict.state for verdict in verify(FetchedLock(places.home))}
 
 
 def offer(places: Places, **sources: Path) -> None:
@@ -164,7 +162,7 @@ def test_folder_of_same_name_replaces_no_unrequested_source(
 
     make(places.root / "mid", "mid", "6.6")
     assert not any(change.is_changed for change in installer(places).update())
-    assert {entry.version for entry in CollectionLock(places.home).read().values()} == {
+    assert {entry.version for entry in FetchedLock(places.home).read().values()} == {
         "1.0",
         "1.4",
     }
@@ -201,7 +199,7 @@ def test_the_modules_of_a_collection_are_noted(places: Places, tmp_path: Path) -
         write(folder / "modules/tool-acme" / name, text)
     installer(places).install(str(folder))
 
-    assert CollectionLock(places.home).read()["acme"].modules == {
+    assert FetchedLock(places.home).read()["acme"].modules == {
         "tool-acme": {"path": "modules/tool-acme", "type": "tool"}
     }
 
@@ -330,7 +328,7 @@ def test_a_source_that_is_not_there_is_named(
 def test_a_catalogue_leads_to_no_package(places: Places) -> None:
     write(places.home / "settings.yaml", "collections: {catalogue: {acme: other}}\n")
 
-    with pytest.raises(ConfigError, match="a package is no collection"):
+    with pytest.raises(ConfigError, match="it is the name of a package"):
         installer(places).install("acme")
 
 
@@ -571,7 +569,7 @@ def test_a_failure_while_switching_leaves_what_was_there(
         raise OSError("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(CollectionLock, "change", fail)
+        patched.setattr(FetchedLock, "change", fail)
         for step in (
             installer(places).update,
             lambda: installer(places).remove("acme"),
@@ -601,7 +599,7 @@ def kill(patched: pytest.MonkeyPatch, after: int) -> None:
         raise _KilledError
 
     patched.setattr(Path, "rename", count)
-    patched.setattr(CollectionLock, "change", killed)
+    patched.setattr(FetchedLock, "change", killed)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
@@ -627,12 +625,12 @@ def test_program_killed_while_switching_leaves_one_of_both(
 
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         patched.setattr(Path, "rename", count)
-        patched.setattr("amplifier.app.collections.swap._discard", killed)
+        patched.setattr("amplifier.app.fetched.swap._discard", killed)
         if after == 2:
-            patched.setattr(CollectionLock, "change", killed)
+            patched.setattr(FetchedLock, "change", killed)
         installer(places).update()
 
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass  # whoever changes collections next puts it right
     assert states(places) == {"acme": "sound"}
     assert library(places).require("acme").version == ("2.0" if after == 3 else "1.0")
@@ -648,7 +646,7 @@ def test_program_that_is_killed_while_installing_leaves_nothing(
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).install(str(tmp_path / "top"))
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass
 
     assert list((places.home / "collections").iterdir()) == []
@@ -666,7 +664,7 @@ def test_modified_collection_survives_kill_during_update(
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).update()
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass
 
     assert (places.home / "collections/acme/profiles/mine.md").read_text() == "Mine."
@@ -678,7 +676,7 @@ def test_own_collection_survives_kill_during_update(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     make(places.home / "collections/acme", version="9")
-    shelf = CollectionFolder(CollectionLock(places.home))
+    shelf = FetchedFolders(FetchedLock(places.home))
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).install(str(make(tmp_path / "acme")), force=True)
@@ -699,11 +697,11 @@ def test_program_that_is_killed_while_removing_leaves_it_or_not(
 
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         if noted:
-            patched.setattr("amplifier.app.collections.swap._discard", killed)
+            patched.setattr("amplifier.app.fetched.swap._discard", killed)
         else:
-            patched.setattr(CollectionLock, "change", killed)
+            patched.setattr(FetchedLock, "change", killed)
         installer(places).remove("acme")
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass
 
     assert states(places) == ({} if noted else {"acme": "sound"})
@@ -714,7 +712,7 @@ def test_what_a_killed_program_left_is_removed(places: Places) -> None:
     write(places.home / "collections/.staged-1/0/x", "x")
     write(places.home / "collections/.removed-00000001-gone/x", "x")
     (places.home / "collections/.removed-00000002-gone").symlink_to("/etc")
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass
 
     assert not list((places.home / "collections").iterdir())
@@ -730,7 +728,7 @@ def test_folder_that_person_put_aside_stays_and_harms_nothing(
 ) -> None:
     installer(places).install(str(make(tmp_path / "acme")))
     mine = write(places.home / "collections" / name / "notes.md", "Mine.")
-    with CollectionFolder(CollectionLock(places.home)).changing():
+    with FetchedFolders(FetchedLock(places.home)).changing():
         pass
 
     assert mine.read_text() == "Mine."
@@ -775,17 +773,17 @@ def test_what_others_changed_meanwhile_is_not_trusted(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installer(places, local=True).install(str(make(tmp_path / "acme")))
-    put = CollectionFolder.put
+    put = FetchedFolders.put
 
     def pulled(
-        shelf: CollectionFolder,
+        shelf: FetchedFolders,
         waiting: Mapping[str, Path],
-        entries: Mapping[str, LockedCollection],
+        entries: Mapping[str, FetchedEntry],
     ) -> None:
         put(shelf, waiting, entries)
         write(places.root / ".amplifier/profiles/theirs.md", PROFILE)
 
-    monkeypatch.setattr(CollectionFolder, "put", pulled)
+    monkeypatch.setattr(FetchedFolders, "put", pulled)
     installer(places, local=True).install(str(make(tmp_path / "other", "other")))
     decision = ProjectFiles(places).judge("profiles")
 
@@ -834,9 +832,9 @@ def test_without_a_project_there_is_no_place(places: Places) -> None:
 def test_two_installers_do_not_meet(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.app.collections.swap._PATIENCE", 0.05)
+    monkeypatch.setattr("amplifier.app.fetched.swap._PATIENCE", 0.05)
     with (
-        CollectionFolder(CollectionLock(places.home)).changing(),
+        FetchedFolders(FetchedLock(places.home)).changing(),
         pytest.raises(OSError, match="being written by"),
     ):
         installer(places).install(str(make(tmp_path / "acme")))

@@ -9,7 +9,12 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.claude_plugins import is_plugin, read_plugin
+from amplifier_kit.claude_plugins import (
+    is_plugin,
+    lost_plugins,
+    plugin_refusal,
+    read_plugin,
+)
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
@@ -105,6 +110,8 @@ class _Finder:
         if inside is not None:
             self._several.append(inside)
             return
+        if folder == amplifier_home() / "plugins":
+            _require_all()
         for entry in _plugins_in(folder):
             self._load(entry, entry, None)
 
@@ -192,6 +199,8 @@ class _Finder:
         contents: Mapping[str, bytes] | None = None,
         name: str | None = None,
     ) -> None:
+        if copied is None:
+            _require_agreed(root)
         try:
             plugin = read_plugin(root, name)
         except ConfigError as error:
@@ -229,12 +238,45 @@ def _require_guards(decisions: Sequence[TrustDecision]) -> None:
             )
 
 
+def _require_all() -> None:
+    """Refuse to go without plugins that a person agreed to: one of them may be a guard.
+
+    Raises:
+        ModuleLoadError: one is gone, or what was agreed to cannot be read.
+    """
+    try:
+        lost = lost_plugins()
+    except (OSError, ValueError) as error:
+        raise ModuleLoadError(
+            NAME, f"what you agreed to cannot be read: {error}"
+        ) from error
+    if lost:
+        told = f"the plugin {lost[0]} is gone; run 'amplifier plugin remove {lost[0]}', or add it again"
+        raise ModuleLoadError(NAME, told)
+
+
+def _require_agreed(folder: Path) -> None:
+    """Refuse a plugin that came from elsewhere and is not what the person agreed to.
+
+    Raises:
+        ModuleLoadError: it is not, or what was agreed to cannot be read.
+    """
+    try:
+        refusal = plugin_refusal(folder)
+    except (OSError, ValueError) as error:
+        raise ModuleLoadError(
+            NAME, f"what you agreed to cannot be read: {error}"
+        ) from error
+    if refusal:
+        raise ModuleLoadError(NAME, refusal)
+
+
 def _plugins_in(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         yield from (
             entry
             for entry in sorted(folder.iterdir())
-            if entry.is_dir() and is_plugin(entry)
+            if not entry.name.startswith(".") and entry.is_dir() and is_plugin(entry)
         )
 
 

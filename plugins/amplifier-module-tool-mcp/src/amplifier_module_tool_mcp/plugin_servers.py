@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
-from amplifier_kit.files.documents import read_mapping
-from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.claude_plugins import ROOT_VARIABLE, own_plugins, server_documents
 from amplifier_module_tool_mcp.config import ServerConfig
 from amplifier_module_tool_mcp.serverfiles import read_servers
 from amplifier_sdk.errors import ConfigError
@@ -15,43 +13,35 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["plugin_servers"]
 
-_FILE: Final = ".mcp.json"
-_MANIFEST: Final = ".claude-plugin/plugin.json"
-_ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
-
 
 def plugin_servers() -> Iterator[tuple[str, ServerConfig | str]]:
-    """Yield the servers of each folder in `plugins` of the home folder, as `PLUGIN-SERVER`; blocks."""
-    folder = amplifier_home() / "plugins"
-    for plugin in sorted(folder.iterdir()) if folder.is_dir() else ():
-        for path, is_manifest in ((plugin / _FILE, False), (plugin / _MANIFEST, True)):
-            if not path.is_file():
-                continue
-            for name, server in _servers_of(path, plugin, is_manifest).items():
-                yield f"{plugin.name}-{name}", server
+    """Yield the servers of each folder in `plugins` of the home folder, as `PLUGIN-SERVER`; blocks.
+
+    Those of a plugin that is not what the person agreed to are a problem each, and none is started.
+    """
+    try:
+        plugins = own_plugins()
+    except (OSError, ValueError) as error:
+        yield "plugins", f"what you agreed to cannot be read: {error}"
+        return
+    for plugin in plugins:
+        for file, document in server_documents(plugin.folder):
+            for name, server in _servers_of(file, document, plugin.folder).items():
+                yield f"{plugin.folder.name}-{name}", plugin.refusal or server
 
 
 def _servers_of(
-    path: Path, plugin: Path, is_manifest: bool
+    file: str, document: JSONObject | ConfigError, plugin: Path
 ) -> Mapping[str, ServerConfig | str]:
-    try:
-        document = read_mapping(path)
-    except ConfigError as error:
-        return {path.name: str(error)}
-    if is_manifest:
-        servers = document.get("mcpServers")
-        if not isinstance(servers, dict):  # a path to the file that is read anyway
-            return {}
-        document = {"mcpServers": servers}
-    elif "mcpServers" not in document:
-        document = {"mcpServers": document}
-    return read_servers(_placed(document, str(plugin)), str(path))
+    if isinstance(document, ConfigError):
+        return {file: str(document)}
+    return read_servers(_placed(document, str(plugin)), str(plugin / file))
 
 
 def _placed(document: JSONObject, plugin: str) -> JSONObject:
     def placed(value: JSONValue) -> JSONValue:
         if isinstance(value, str):
-            return value.replace(_ROOT, plugin)
+            return value.replace(ROOT_VARIABLE, plugin)
         if isinstance(value, list):
             return [placed(item) for item in value]
         if isinstance(value, dict):

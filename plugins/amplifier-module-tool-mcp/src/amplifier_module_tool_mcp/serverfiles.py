@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
 
+from amplifier_kit.claude_plugins import SERVER_KEYS
 from amplifier_kit.files.documents import DocumentError, parse_yaml
 from amplifier_module_tool_mcp.config import ServerConfig
 from amplifier_sdk.configuration import read_config
@@ -13,8 +13,6 @@ from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["parse_servers", "read_servers"]
-
-_KEYS: Final = ("mcpServers", "servers")
 
 
 def parse_servers(name: str, content: bytes) -> dict[str, ServerConfig | str]:
@@ -43,11 +41,11 @@ def read_servers(
 ) -> dict[str, ServerConfig | str]:
     """Read the servers of a document; what is wrong with one does not touch the others."""
     # A misspelt key would mean no servers at all, without a word.
-    unknown = [key for key in document if key not in _KEYS]
+    unknown = [key for key in document if key not in SERVER_KEYS]
     if unknown:
         return {name: f"{name} has the unknown key {unknown[0]!a}; write mcpServers"}
     found: dict[str, ServerConfig | str] = {}
-    for key in _KEYS:
+    for key in SERVER_KEYS:
         entries = document.get(key, {})
         if not isinstance(entries, dict):
             return {name: f"{key} of {name} is no mapping"}

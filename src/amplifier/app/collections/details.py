@@ -14,9 +14,9 @@ from amplifier.app.collections.folders import (
     Level,
     lock_of,
 )
-from amplifier.app.collections.lock import LockedCollection
 from amplifier.app.collections.verification import State, judge
 from amplifier.app.directories import Places
+from amplifier.app.fetched.lock import FetchedEntry
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -122,7 +122,7 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
 
 def _shown(collection: Collection, places: Places) -> ShownCollection:
     lock = lock_of(places, collection.level)
-    locked: LockedCollection | None
+    locked: FetchedEntry | None
     if lock is None:
         locked = None
     else:

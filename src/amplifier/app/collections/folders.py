@@ -11,9 +11,9 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.collections.lock import CollectionLock
 from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
+from amplifier.app.fetched.lock import FetchedLock
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
@@ -275,12 +275,12 @@ def _claimed_name(data: bytes) -> str | None:
     return None
 
 
-def lock_of(places: Places, level: Level) -> CollectionLock | None:
+def lock_of(places: Places, level: Level) -> FetchedLock | None:
     """Return the lock file of a level; `None` where nothing is installed."""
     folder = {"project": places.project, "user": places.home, "bundled": None}[level]
     if folder is None:
         return None
-    return CollectionLock(folder, is_local=level == "project")
+    return FetchedLock(folder, is_local=level == "project")
 
 
 def read_collection(path: Path, level: Level) -> Collection:

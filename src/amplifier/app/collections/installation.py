@@ -14,16 +14,16 @@ import attrs
 from amplifier.app.collections.catalogue import Catalogue
 from amplifier.app.collections.changes import Change
 from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
-from amplifier.app.collections.lock import CollectionLock, LockedCollection
 from amplifier.app.collections.requirements import (
     check_requirements,
     dependents,
     missing,
 )
 from amplifier.app.collections.staged import Staged, stage
-from amplifier.app.collections.swap import CollectionFolder
-from amplifier.app.collections.verification import judge, require_locked
+from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
+from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
+from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.project_trust import trust_again
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
@@ -52,7 +52,7 @@ class CollectionInstaller:
     """
 
     places: Places
-    lock: CollectionLock
+    lock: FetchedLock
     project: ProjectFiles
     catalogue: Catalogue
     git: Git = attrs.field(factory=Git)
@@ -133,7 +133,7 @@ class CollectionInstaller:
         """
         locked = self.lock.read()
         if names:
-            wanted = [require_locked(name, self.lock) for name in names]
+            wanted = [self.lock.require(name) for name in names]
         else:
             wanted = list(locked.values())
         if not wanted:
@@ -175,7 +175,7 @@ class CollectionInstaller:
         """
         # Only what was installed: a person's own folder of the name is theirs to
         # delete.
-        name = require_locked(name, self.lock).name
+        name = self.lock.require(name).name
         with self._changing():
             needed = [
                 found for found in dependents(name, self._known()) if found != name
@@ -187,10 +187,10 @@ class CollectionInstaller:
                 raise ConfigError(
                     [Problem(name, problem)], subject="choice of collections"
                 )
-            CollectionFolder(self.lock).drop(name)
-        return CollectionFolder(self.lock).folder / name
+            FetchedFolders(self.lock).drop(name)
+        return FetchedFolders(self.lock).folder / name
 
-    def accept(self, name: str) -> LockedCollection:
+    def accept(self, name: str) -> FetchedEntry:
         """Make a collection the person's own as its files are now, and return what was noted of it.
 
         It is used again, no update changes it, and it is not compared with what was installed any more.
@@ -200,7 +200,7 @@ class CollectionInstaller:
             AmplifierError: the project's collections are not trusted.
             OSError: it cannot be noted; nothing has changed.
         """
-        entry = require_locked(name, self.lock)
+        entry = self.lock.require(name)
         verdict = judge(entry, self.lock)
         if verdict.state != "changed":
             problem = (
@@ -224,7 +224,7 @@ class CollectionInstaller:
         changed = _OWN if self.is_local else ()
         with (
             trust_again(self.places, "profiles", changed),
-            CollectionFolder(self.lock).changing() as waiting,
+            FetchedFolders(self.lock).changing() as waiting,
         ):
             yield waiting
 
@@ -235,12 +235,10 @@ class CollectionInstaller:
         folder.mkdir()
         return stage(location, folder / _INCOMING, source=source, git=self.git)
 
-    def _require_free(
-        self, found: Staged, locked: Mapping[str, LockedCollection]
-    ) -> None:
+    def _require_free(self, found: Staged, locked: Mapping[str, FetchedEntry]) -> None:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
         name = found.collection.name
-        place = CollectionFolder(self.lock).folder / name
+        place = FetchedFolders(self.lock).folder / name
         # A project's repository may hold the files and not the lock: noting them then
         # is no replacement.
         if name not in locked and (not place.exists() or has_digest(place, found.hash)):
@@ -292,11 +290,11 @@ class CollectionInstaller:
     def _put(self, staged: list[Staged]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {found.collection.name: found.noted(now) for found in staged}
-        CollectionFolder(self.lock).put(
+        FetchedFolders(self.lock).put(
             {found.collection.name: found.collection.root for found in staged}, entries
         )
 
-    def _change(self, found: Staged, locked: Mapping[str, LockedCollection]) -> Change:
+    def _change(self, found: Staged, locked: Mapping[str, FetchedEntry]) -> Change:
         name = found.collection.name
         entry = locked.get(name)
         return Change(
@@ -305,11 +303,11 @@ class CollectionInstaller:
             before=None if entry is None else (entry.commit or entry.hash),
             after=found.commit or found.hash,
             version=found.collection.version,
-            path=CollectionFolder(self.lock).folder / name,
+            path=FetchedFolders(self.lock).folder / name,
             is_restored=entry is not None and self._is_spoilt(entry, found),
         )
 
-    def _is_spoilt(self, entry: LockedCollection, found: Staged) -> bool:
+    def _is_spoilt(self, entry: FetchedEntry, found: Staged) -> bool:
         """Say whether what is here is not what was installed, or that not what the same commit holds."""
         # A commit has one content. Another digest of it means that the entry or the
         # files were changed here.

@@ -9,18 +9,11 @@ from typing import Final, NoReturn
 import attrs
 
 from amplifier.app.collections.folders import METADATA, Collection, read_collection
-from amplifier.app.collections.lock import LockedCollection
-from amplifier.app.sources.archives import unpack
-from amplifier.app.sources.downloads import download
+from amplifier.app.fetched.bring import bring
+from amplifier.app.fetched.lock import FetchedEntry
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.locations import (
-    ArchiveLocation,
-    GitLocation,
-    Location,
-    PackageLocation,
-    PathLocation,
-)
-from amplifier.app.sources.trees import clean_tree, copy_tree, hash_tree
+from amplifier.app.sources.locations import ArchiveLocation, Location
+from amplifier.app.sources.trees import hash_tree
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import offered_by
 from amplifier_sdk.errors import ConfigError, ModuleError, Problem
@@ -50,10 +43,10 @@ class Staged:
     hash: str
     modules: dict[str, dict[str, str]]
 
-    def noted(self, now: str) -> LockedCollection:
+    def noted(self, now: str) -> FetchedEntry:
         """Return what the lock file says of it once it is in its place; `now` is the time in UTC."""
         name = self.collection.name
-        return LockedCollection(
+        return FetchedEntry(
             name=name,
             source=self.source,
             commit=self.commit,
@@ -81,33 +74,7 @@ def stage(
         ConfigError: it is no collection, or holds what is refused.
         OSError: it cannot be read or written.
     """
-    commit: str | None = None
-    match location:
-        case GitLocation():
-            # The commit is asked for first: what is noted is then exactly what is
-            # fetched, whatever is pushed meanwhile.
-            commit = git.latest(location)
-            git.fetch(location, commit, folder)
-        case ArchiveLocation():
-            archive = folder.with_name(
-                # The ending says which kind of archive it is.
-                f"{folder.name}.{location.url.rpartition('/')[2]}"
-            )
-            download(location, archive, offline=git.is_offline)
-            unpack(archive, folder)
-            archive.unlink()
-        case PathLocation(is_archive=True):
-            if not location.path.is_file():
-                _refuse(source, f"there is no file {str(location.path)!r}")
-            unpack(location.path, folder)
-        case PathLocation():
-            if not location.path.is_dir():
-                _refuse(source, f"there is no folder {str(location.path)!r}")
-            copy_tree(location.path, folder)
-        case PackageLocation():
-            _refuse(source, "a package is no collection")
-    # Before the digest: compiled files would run in place of the source that it covers.
-    clean_tree(folder)
+    commit = bring(location, folder, source=source, git=git)
     return _checked(folder, source, commit)
 
 

@@ -8,13 +8,12 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.sources.kinds import explain
-from amplifier.app.sources.requirements import canonical_name
 from amplifier.app.sources.trees import hash_tree
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError
 
-__all__ = ["State", "Verification", "judge", "require_locked", "verify"]
+__all__ = ["State", "Verification", "judge", "verify"]
 
 State: TypeAlias = Literal["sound", "changed", "missing", "own", "bundled"]
 """How a collection is: as it was installed, other, gone, not installed by this program, or a part of it."""
@@ -30,7 +29,7 @@ class Verification:
     reason: str = ""
 
 
-def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verification]:
+def verify(lock: FetchedLock, names: Names[str] = ()) -> list[Verification]:
     """Compare the collections of a level with its lock file; the function blocks.
 
     Args:
@@ -42,7 +41,7 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verification]:
         OSError: the lock file cannot be read.
     """
     if names:
-        return [judge(require_locked(name, lock), lock) for name in names]
+        return [judge(lock.require(name), lock) for name in names]
     locked = lock.read()
     verdicts = [judge(entry, lock) for entry in locked.values()]
     folder = lock.folder / "collections"
@@ -59,7 +58,7 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verification]:
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 
-def judge(entry: LockedCollection, lock: CollectionLock) -> Verification:
+def judge(entry: FetchedEntry, lock: FetchedLock) -> Verification:
     """Compare one collection with what was installed; the reason says what helps."""
     path = lock.folder / entry.path
     name = f"{entry.name}{' --scope project' if lock.is_local else ''}"
@@ -78,19 +77,3 @@ def judge(entry: LockedCollection, lock: CollectionLock) -> Verification:
         f"{problem}; 'amplifier collection accept {name}' keeps it as it is, {update}"
     )
     return Verification(name=entry.name, state="changed", path=path, reason=reason)
-
-
-def require_locked(name: str, lock: CollectionLock) -> LockedCollection:
-    """Return what was installed under a name.
-
-    Raises:
-        ConfigError: nothing was; names the nearest.
-    """
-    locked = lock.read()
-    found = locked.get(canonical_name(name))
-    if found is None:
-        problem = f"no such collection is installed{did_you_mean(name, list(locked))}"
-        raise ConfigError(
-            [Problem(name, problem)], subject=f"lock file {str(lock.path)!r}"
-        )
-    return found

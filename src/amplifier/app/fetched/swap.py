@@ -1,8 +1,8 @@
-"""Putting staged collections in place of what is there: all of them or none, also when the program is killed.
+"""Putting staged folders in place of what is there: all of them or none, also when the program is killed.
 
 Each old folder gets a name that says what it was, and where there is none an empty one says so; the new one takes the
 place, then the lock file is written: that is the moment that counts. What a killed program left is put right by
-whoever changes collections next.
+whoever changes them next.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.collections.lock import CollectionLock, LockedCollection
+from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.sources.trees import has_digest, sync_folder
 from amplifier_sdk.errors import AmplifierError
 
-__all__ = ["CollectionFolder"]
+__all__ = ["FetchedFolders"]
 
 _PATIENCE: Final = 10.0
 _STAGED: Final = ".staged-"
@@ -35,19 +35,19 @@ _ASIDE: Final = re.compile(
 
 
 @attrs.frozen
-class CollectionFolder:
-    """The collections of one level. Its functions block.
+class FetchedFolders:
+    """The folders of one lock file. Its functions block.
 
     Args:
-        lock: what is installed; the collections stand in the folder `collections` beside it.
+        lock: what is installed; it stands in the folder of its kind, beside the lock file.
     """
 
-    lock: CollectionLock
+    lock: FetchedLock
 
     @property
     def folder(self) -> Path:
-        """The folder in which the collections stand."""
-        return self.lock.folder / "collections"
+        """The folder in which they stand."""
+        return self.lock.folder / self.lock.kind
 
     @contextmanager
     def changing(self) -> Iterator[Path]:
@@ -63,7 +63,7 @@ class CollectionFolder:
 
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         held = WriterLock.take(
-            self.lock.folder / "collections.changing", patience=_PATIENCE
+            self.lock.folder / f"{self.lock.kind}.changing", patience=_PATIENCE
         )
         try:
             self._recover()
@@ -77,7 +77,7 @@ class CollectionFolder:
             held.release()
 
     def put(
-        self, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]
+        self, waiting: Mapping[str, Path], entries: Mapping[str, FetchedEntry]
     ) -> None:
         """Put staged folders in their places and note them; inside `changing`.
 
@@ -113,10 +113,10 @@ class CollectionFolder:
                 _discard(gone)
 
     def drop(self, name: str) -> None:
-        """Take a collection away; inside `changing`.
+        """Take one away; inside `changing`.
 
         Raises:
-            OSError: it failed; the collection is still there.
+            OSError: it failed; it is still there.
             ConfigError: likewise; the lock file is damaged.
         """
         # Renamed before the entry goes, deleted after it: a program that is killed in

@@ -1,4 +1,4 @@
-"""What was installed, from where, and the digest of its files: `collections.lock`."""
+"""What was installed, from where, and the digest of its files: `collections.lock`, `plugins.lock`."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Final, NoReturn
 
 import attrs
 
+from amplifier.app.sources.requirements import canonical_name
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["CollectionLock", "LockedCollection"]
+__all__ = ["FetchedEntry", "FetchedLock"]
 
 _VERSION: Final = "1.2"
 _FIELDS: Final = ("name", "source", "path", "installed_at", "hash")
 
 
 @attrs.frozen(kw_only=True)
-class LockedCollection:
-    """An installed collection.
+class FetchedEntry:
+    """An installed folder: a collection, or a plugin.
 
     Args:
         name: its name.
         source: from where it was installed.
         commit: of a repository, whole.
-        version: that its metadata gives.
+        version: that it gives itself.
         path: its folder, relative to that of the lock file.
         installed_at: when, in UTC.
         hash: the digest of its files.
-        modules: the modules it brings: path and type by id.
+        modules: the modules a collection brings: path and type by id.
     """
 
     name: str
@@ -58,23 +59,25 @@ class LockedCollection:
 
 
 @attrs.frozen
-class CollectionLock:
+class FetchedLock:
     """The lock file of one level; several processes may use it. Its functions block.
 
     Args:
         folder: in which it stands.
+        kind: what was installed, `collections` or `plugins`; also the name of the folder they stand in, beside it.
         is_local: whether it is a project's.
     """
 
     folder: Path
+    kind: str = "collections"
     is_local: bool = attrs.field(default=False, kw_only=True)
 
     @property
     def path(self) -> Path:
         """The lock file."""
-        return self.folder / "collections.lock"
+        return self.folder / f"{self.kind}.lock"
 
-    def read(self) -> dict[str, LockedCollection]:
+    def read(self) -> dict[str, FetchedEntry]:
         """Return what is installed, by name.
 
         Raises:
@@ -86,9 +89,9 @@ class CollectionLock:
         return {}
 
     def change(
-        self, put: Mapping[str, LockedCollection] | None = None, drop: str | None = None
+        self, put: Mapping[str, FetchedEntry] | None = None, drop: str | None = None
     ) -> None:
-        """Put collections into the lock file, or take one out.
+        """Put entries into the lock file, or take one out.
 
         Raises:
             ConfigError: the lock file is damaged; it stays as it is.
@@ -100,23 +103,37 @@ class CollectionLock:
             entries.pop(drop or "", None)
             return {
                 "version": _VERSION,
-                "collections": {
-                    name: entry.to_dict() for name, entry in entries.items()
-                },
+                self.kind: {name: entry.to_dict() for name, entry in entries.items()},
             }
 
         PrivateFile(self.path).update(changed)
 
-    def _read(self, content: JSONValue) -> dict[str, LockedCollection]:
+    def require(self, name: str) -> FetchedEntry:
+        """Return what was installed under a name.
+
+        Raises:
+            ConfigError: nothing was; names the nearest.
+        """
+        locked = self.read()
+        found = locked.get(canonical_name(name))
+        if found is None:
+            noun = self.kind.removesuffix("s")
+            problem = f"no such {noun} is installed{did_you_mean(name, list(locked))}"
+            raise ConfigError(
+                [Problem(name, problem)], subject=f"lock file {str(self.path)!r}"
+            )
+        return found
+
+    def _read(self, content: JSONValue) -> dict[str, FetchedEntry]:
         if content is None:
             return {}
         lock = as_object(content)
-        entries = lock.get("collections")
+        entries = lock.get(self.kind)
         if not isinstance(entries, Mapping) or lock.get("version") != _VERSION:
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._entry(name, entry) for name, entry in entries.items()}
 
-    def _entry(self, name: str, entry: JSONValue) -> LockedCollection:
+    def _entry(self, name: str, entry: JSONValue) -> FetchedEntry:
         fields = as_object(entry)
         texts = {key: value for key, value in fields.items() if isinstance(value, str)}
         modules = fields.get("modules")
@@ -131,7 +148,7 @@ class CollectionLock:
         # name another.
         if Path(path).is_absolute() or ".." in Path(path).parts:
             self._refuse(f"the path of {name!a} leads elsewhere")
-        return LockedCollection(
+        return FetchedEntry(
             **{key: texts[key] for key in _FIELDS},
             commit=texts.get("commit"),
             version=texts.get("version", ""),
@@ -140,7 +157,7 @@ class CollectionLock:
 
     def _refuse(self, problem: str) -> NoReturn:
         remedy = (
-            "restore it, or remove it and install the collections anew with --force"
+            f"restore it, or remove it and install the {self.kind} anew with --force"
         )
         raise ConfigError(
             [Problem("", f"{problem}; {remedy}")],

@@ -1,0 +1,164 @@
+"""A folder that offers several plugins, as `.claude-plugin/marketplace.json` lists them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+import attrs
+
+from amplifier.app.plugins.layout import plugin_name
+from amplifier.app.sources.locations import GitLocation, Location, PathLocation
+from amplifier.app.sources.parser import read_location
+from amplifier.app.sources.requirements import canonical_name
+from amplifier_kit.files.documents import read_mapping
+from amplifier_kit.open_data import as_list, as_object
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Marketplace", "OfferedPlugin", "read_marketplace"]
+
+_FILE: Final = ".claude-plugin/marketplace.json"
+_SHORT: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_MAX_PLUGINS: Final = 2_000
+
+
+@attrs.frozen(kw_only=True)
+class OfferedPlugin:
+    """A plugin that a marketplace offers.
+
+    Args:
+        name: what it is called by.
+        description: what the marketplace says of it.
+        source: where it is, as the marketplace writes it.
+        entry: all that the marketplace says of it.
+    """
+
+    name: str
+    description: str
+    source: JSONValue
+    entry: JSONObject
+
+
+@attrs.frozen(kw_only=True)
+class Marketplace:
+    """What a folder offers.
+
+    Args:
+        root: the folder.
+        base: the folder in it that relative sources are relative to.
+        plugins: the plugins.
+    """
+
+    root: Path
+    base: Path
+    plugins: tuple[OfferedPlugin, ...]
+
+    def offered(self, name: str) -> OfferedPlugin:
+        """Return the plugin of a name.
+
+        Raises:
+            ConfigError: there is none; names the nearest.
+        """
+        known = {plugin.name: plugin for plugin in self.plugins}
+        found = known.get(canonical_name(name))
+        if found is None:
+            hint = did_you_mean(name, list(known)) or f"; it has {self.names}"
+            self._refuse(name, f"the marketplace has no such plugin{hint}")
+        return found
+
+    @property
+    def names(self) -> str:
+        """The names of all, for a message."""
+        return ", ".join(sorted(plugin.name for plugin in self.plugins))
+
+    def locate(self, plugin: OfferedPlugin, *, is_local: bool) -> Location:
+        """Return where a plugin is: a folder of the marketplace, or a repository.
+
+        Args:
+            plugin: which.
+            is_local: whether the marketplace is on this machine, and may name repositories that are.
+
+        Raises:
+            ConfigError: the source is none of these, or leads elsewhere.
+        """
+        if isinstance(plugin.source, str):
+            return PathLocation(path=self._inside(plugin.name, plugin.source))
+        location = self._repository(plugin)
+        if location.scheme == "file" and not is_local:
+            self._refuse(plugin.name, "its repository is on this machine")
+        return location
+
+    def _inside(self, name: str, source: str) -> Path:
+        # resolved before it is compared: `..` and links may lead out
+        path = Path(self.base, source)
+        if "\0" in source or not path.resolve().is_relative_to(self.root.resolve()):
+            self._refuse(
+                name, f"its folder {source!a:.80} leads out of the marketplace"
+            )
+        if not path.is_dir():
+            self._refuse(name, f"the marketplace has no folder {source!a:.80}")
+        return path
+
+    def _repository(self, plugin: OfferedPlugin) -> GitLocation:
+        fields = as_object(plugin.source)
+        kind = fields.get("source")
+        where = fields.get("repo" if kind == "github" else "url")
+        if kind not in ("github", "url", "git-subdir") or not isinstance(where, str):
+            told = "its source is none of a folder, 'github', 'url' and 'git-subdir'"
+            self._refuse(plugin.name, told)
+        if kind == "github" or _SHORT.fullmatch(where):
+            where = f"https://github.com/{where}"
+        source = {"type": "git", "url": where}
+        # A commit says more than the branch that it was on.
+        for key, names in (("ref", ("sha", "ref")), ("subdirectory", ("path",))):
+            value = next((fields[name] for name in names if fields.get(name)), None)
+            if isinstance(value, str):
+                source[key] = value.removeprefix("./") if key != "ref" else value
+        location = read_location(source, self.root)
+        if not isinstance(location, GitLocation):
+            self._refuse(plugin.name, "its source is no repository")
+        return location
+
+    def _refuse(self, name: str, problem: str) -> NoReturn:
+        raise ConfigError([Problem(name, problem)], subject="marketplace")
+
+
+def read_marketplace(root: Path) -> Marketplace | None:
+    """Read what a folder offers; `None` where it is no marketplace. The function blocks.
+
+    Raises:
+        ConfigError: its file cannot be read, or says something that cannot be meant.
+    """
+    path = root / _FILE
+    if not path.is_file():
+        return None
+    document = read_mapping(path)
+    base = as_object(document.get("metadata")).get("pluginRoot")
+    listed = as_list(document.get("plugins"))
+    if not listed or len(listed) > _MAX_PLUGINS:
+        problem = f"it lists no plugin, or more than {_MAX_PLUGINS}"
+        raise ConfigError([Problem("plugins", problem)], subject=f"file {_FILE!r}")
+    return Marketplace(
+        root=root,
+        base=root / base.strip("/") if isinstance(base, str) else root,
+        plugins=tuple(_offered(entry, index) for index, entry in enumerate(listed)),
+    )
+
+
+def _offered(entry: JSONValue, index: int) -> OfferedPlugin:
+    fields = dict(entry) if isinstance(entry, Mapping) else {}
+    name, described = fields.get("name"), fields.get("description")
+    if not isinstance(name, str) or not name.strip():
+        problem = "a mapping with a name and a source"
+        raise ConfigError(
+            [Problem(f"plugins[{index}]", problem)], subject=f"file {_FILE!r}"
+        )
+    return OfferedPlugin(
+        name=plugin_name(name),
+        description=described if isinstance(described, str) else "",
+        source=fields.get("source", "./"),
+        entry=fields,
+    )

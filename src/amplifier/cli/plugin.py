@@ -1,0 +1,249 @@
+"""`amplifier plugin`: plugins of others, by what they may do; none runs before the person agreed to that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from amplifier.cli._options import debug_option, offline_option, yes_option
+from amplifier.cli._shell_completion import plugins
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import alert, notice, one_line, say, visible
+
+if TYPE_CHECKING:
+    from amplifier.app.plugins.abilities import Ability
+    from amplifier.app.plugins.details import ShownPlugin
+    from amplifier.app.plugins.installation import PluginChange
+
+__all__ = ["plugin"]
+
+_MAX_FILES: Final = 20
+_MAX_DETAIL: Final = 4_000
+
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only say what would change."
+)
+
+
+@click.group()
+def plugin() -> None:
+    """Add, list, look at, update and remove plugins: hooks, commands, agents, skills and servers of others.
+
+    Their folders have the shape of Claude Code's plugins, of its marketplaces, or of Agent Skills.
+    """
+
+
+@plugin.command("add")
+@click.argument("source")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@offline_option
+@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@_dry_run_option
+@yes_option
+@debug_option
+def _add(
+    source: str,
+    names: tuple[str, ...],
+    *,
+    offline: bool,
+    force: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Add a plugin, once you agreed to what it may do.
+
+    SOURCE is OWNER/REPO[@REF] on GitHub, a path that begins with ./ or /, the https:// address of a repository or of an
+    archive, or git+https://HOST/PATH[@REF][#subdirectory=FOLDER]. Of a marketplace NAME says which plugins.
+    """
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.plugins.installation import PluginInstaller
+
+    installer = PluginInstaller.of(Places.find(), offline=offline)
+    if dry_run:
+        with installer.look(source, names) as changes:
+            for change in changes:
+                _describe_change(change, say)
+        return
+    question = "Add it, and let it do this?"
+    for change in installer.add(source, names, _asking(question, yes=yes), force=force):
+        say(f"added {change.name} {change.staged.plugin.version}".rstrip())
+        notice(f"  from {one_line(change.staged.source, 300)}; new sessions have it")
+
+
+@plugin.command("list")
+@output_option
+@debug_option
+def _list(output: str) -> None:
+    """List the plugins of your own folder and of this project, and whether they are used."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.plugins.details import list_plugins
+
+    shown = list_plugins(Places.find())
+    if output == "json":
+        say_json([each.to_dict() for each in shown])
+        return
+    if not shown:
+        notice("There is no plugin; amplifier plugin add OWNER/REPO")
+        return
+    rows = [("NAME", "VERSION", "LEVEL", "STATE", "SOURCE")]
+    rows += [
+        (
+            one_line(each.name, 64),
+            one_line(each.version, 40),
+            each.level,
+            each.state,
+            one_line(each.source or str(each.folder), 200),
+        )
+        for each in shown
+    ]
+    for line in columns(rows):
+        say(line)
+    for each in shown:
+        if each.reason:
+            notice(f"{one_line(each.name, 64)}: {one_line(each.reason, 500)}")
+
+
+@plugin.command("show")
+@click.argument("name", shell_complete=plugins)
+@output_option
+@debug_option
+def _show(name: str, output: str) -> None:
+    """Show what the plugin NAME is, and what it may do."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.plugins.details import show_plugin
+
+    found = show_plugin(name, Places.find())
+    if output == "json":
+        say_json(found.to_dict())
+    else:
+        _describe(found)
+
+
+@plugin.command("update")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=plugins)
+@offline_option
+@_dry_run_option
+@yes_option
+@debug_option
+def _update(
+    names: tuple[str, ...],
+    *,
+    offline: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Bring plugins to what their sources are now; what each may do then is compared and asked about.
+
+    Without a NAME all that were added. Sessions use what you agreed to until then.
+    """
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.plugins.installation import PluginInstaller
+
+    installer = PluginInstaller.of(Places.find(), offline=offline)
+    question = "Update, and let them do this?"
+    changes = installer.update(names, _asking(question, yes=yes), dry_run=dry_run)
+    if not changes:
+        notice("No plugin was added.")
+    for change in changes:
+        if not change.is_changed:
+            say(f"unchanged {change.name}")
+        elif dry_run:
+            say(f"would change {change.name}")
+            _describe_change(change, say)
+        else:
+            say(f"updated {change.name} {change.staged.plugin.version}".rstrip())
+
+
+@plugin.command("remove")
+@click.argument("name", shell_complete=plugins)
+@debug_option
+def _remove(name: str) -> None:
+    """Remove the plugin NAME, which was added."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.plugins.installation import PluginInstaller
+
+    notice(f"removed {PluginInstaller.of(Places.find()).remove(name)}")
+
+
+def _asking(question: str, *, yes: bool) -> Callable[[Sequence[PluginChange]], bool]:
+    def agree(changes: Sequence[PluginChange]) -> bool:
+        for change in changes:
+            _describe_change(change, alert)
+        return yes or click.confirm(question, default=False, err=True)
+
+    return agree
+
+
+def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None:
+    staged = change.staged
+    version = f"{one_line(staged.plugin.version, 40)}".rstrip()
+    write(f"{change.name} {version}".rstrip())
+    if staged.plugin.description:
+        write(f"  {one_line(staged.plugin.description, 300)}")
+    where = f" at {staged.commit}" if staged.commit else ""
+    write(f"  from {one_line(staged.source, 300)}{where}")
+    if change.refusal:
+        write(f"  what is there: {one_line(change.refusal, 500)}")
+    if change.abilities_before:
+        _write_differences(change, write)
+    elif staged.abilities:
+        write("  it may:")
+        for ability in staged.abilities:
+            write(f"    {_ability(ability)}")
+    else:
+        write("  it may do nothing.")
+    for part in staged.unsupported:
+        write(f"  without effect here: {part}")
+    for problem in staged.plugin.problems:
+        # Where it waits is nobody's place to look.
+        told = problem.replace(f"{staged.plugin.root}/", "")
+        write(f"  left out: {one_line(told, 300)}")
+
+
+def _write_differences(change: PluginChange, write: Callable[[str], None]) -> None:
+    for mark, abilities in (("-", change.lost), ("+", change.gained)):
+        for ability in abilities:
+            write(f"  {mark} {_ability(ability)}")
+    if not (change.lost or change.gained):
+        write("  what it may do is the same")
+    for name in change.changed[:_MAX_FILES]:
+        write(f"  changed: {one_line(name, 200)}")
+    if len(change.changed) > _MAX_FILES:
+        write(f"  and {len(change.changed) - _MAX_FILES} more files")
+
+
+def _describe(found: ShownPlugin) -> None:
+    say(f"{one_line(found.name, 64)} {one_line(found.version, 40)}".rstrip())
+    state = f"{found.state}: {found.reason}" if found.reason else found.state
+    lines = {
+        "": found.description,
+        "level": found.level,
+        "state": state,
+        "path": str(found.folder),
+        "source": found.source or "",
+        "commit": found.commit or "",
+    }
+    for label, text in lines.items():
+        if text:
+            say(f"  {label + ': ' if label else ''}{one_line(text, 500)}")
+    if found.abilities:
+        say("  it may:")
+    for ability in found.abilities:
+        say(f"    {_ability(ability)}")
+
+
+def _ability(ability: Ability) -> str:
+    """Write what a plugin may do; what runs is shown whole, and no line of it looks like another ability."""
+    lines = visible(ability.detail[:_MAX_DETAIL]).splitlines()
+    detail = "\n            | ".join(lines)
+    if len(ability.detail) > _MAX_DETAIL:
+        detail += f" … and {len(ability.detail) - _MAX_DETAIL} characters more"
+    head = f"{ability.kind:<8}{one_line(ability.name, 200)}"
+    return f"{head}  {detail}".rstrip()
