@@ -17,7 +17,8 @@ __all__ = ["WantedTools", "choose"]
 _BY_RULE: Final = Degradation(
     requested="tool_choice: auto",
     actual="a rule over the words of the question",
-    reason="the model is too small to tell whether a tool is needed",
+    reason="this model is small (135 million parameters) and takes tools by the words of a question;"
+    " 'amplifier init' chooses another",
 )
 _AT_ONCE: Final = Degradation(
     requested="reasoning_effort",
