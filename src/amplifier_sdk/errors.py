@@ -191,7 +191,8 @@ class ModuleError(AmplifierError):
     """A module cannot be used.
 
     Args:
-        module_id: the id as the plan names it.
+        module_id: the id as the plan names it. A text alone is the reason, as the module source protocol's errors are
+            raised: whoever asked knows the id.
         reason: what is wrong, with the remedy.
         distribution: the installed distribution that provides the module, if one does.
         path: where the mount plan names the module, for example `tools[0]`; `None` outside a plan.
@@ -200,22 +201,36 @@ class ModuleError(AmplifierError):
     def __init__(
         self,
         module_id: str,
-        reason: str,
+        reason: str | None = None,
         *,
         distribution: str | None = None,
         path: str | None = None,
     ) -> None:
+        if reason is None:
+            module_id, reason = "", module_id
         self.module_id = module_id
         self.reason = reason
         self.distribution = distribution
         self.path = path
         super().__init__(_module_message(module_id, reason, distribution, path))
 
-    def amended(self, *, reason: str | None = None, path: str | None = None) -> Self:
-        """Return this error, of the same class and with the same cause, with another reason or its place in a plan."""
+    def amended(
+        self,
+        *,
+        module_id: str | None = None,
+        reason: str | None = None,
+        path: str | None = None,
+    ) -> Self:
+        """Return this error, of the same class and with the same cause, with what is known of it by now."""
+        module_id = module_id or self.module_id
         reason, path = reason or self.reason, path or self.path
-        message = _module_message(self.module_id, reason, self.distribution, path)
-        state = {**self.__dict__, "reason": reason, "path": path}
+        message = _module_message(module_id, reason, self.distribution, path)
+        state = {
+            **self.__dict__,
+            "module_id": module_id,
+            "reason": reason,
+            "path": path,
+        }
         error = _restored(type(self), (message,), state)
         # what the module itself raised is the cause, and shows where it went wrong
         error.__cause__ = self.__cause__
@@ -225,6 +240,8 @@ class ModuleError(AmplifierError):
 def _module_message(
     module_id: str, reason: str, distribution: str | None, path: str | None
 ) -> str:
+    if not module_id:
+        return reason
     if distribution:
         source = f" (from {distribution})"
     else:
@@ -476,6 +493,22 @@ class LLMError(AmplifierError):
         self.retry_after = retry_after
         self.delay_multiplier = delay_multiplier
         super().__init__(message)
+
+    def __repr__(self) -> str:
+        known = {
+            "provider": self.provider,
+            "model": self.model,
+            "status_code": self.status_code,
+            "retryable": self.retryable or None,
+            "retry_after": self.retry_after,
+            "delay_multiplier": None
+            if self.delay_multiplier == 1.0
+            else self.delay_multiplier,
+        }
+        parts = [
+            f"{name}={value!r}" for name, value in known.items() if value is not None
+        ]
+        return f"{type(self).__name__}({', '.join([repr(str(self)), *parts])})"
 
 
 class RateLimitError(LLMError):

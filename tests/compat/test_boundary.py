@@ -409,7 +409,7 @@ async def test_originals_find_what_the_session_has_as_they_know_it() -> None:
     assert seen == [
         False,
         "amplifier.compat.original.models",
-        {"success": True, "output": "x", "error": None, "content": None},
+        {"success": True, "output": "x", "error": None},
     ]
 
 

@@ -44,6 +44,7 @@ from amplifier.compat.conversion import (
 )
 from amplifier.compat.plain import plain, plain_copy
 from amplifier_sdk import chat
+from amplifier_sdk.content import TextBlock as NativeText
 from amplifier_sdk.content import VendorBlock
 
 
@@ -56,7 +57,6 @@ def test_a_tool_result_is_ours_and_can_be_changed() -> None:
         "success": True,
         "output": "changed",
         "error": None,
-        "content": None,
     }
     assert result.model_dump(exclude_none=True, mode="json") == {
         "success": True,
@@ -75,8 +75,9 @@ def test_a_tool_result_is_ours_and_can_be_changed() -> None:
         ({"output": "a\x00b"}, "ab", "a\x00b"),
         ({"output": {"a": Decimal("1.5")}}, '{"a": "1.5"}', "{'a': Decimal('1.5')}"),
         ({"success": False, "error": {"message": "no"}}, "no", "Error: no"),
-        ({"success": False}, "Failed", "Failed"),
-        ({"is_error": True}, "Failed", "Failed"),
+        ({"output": "a\ud800b"}, "ab", "a\ud800b"),
+        ({"success": False}, "Error: Failed", "Failed"),
+        ({"is_error": True}, "Error: Failed", "Failed"),
     ],
 )
 def test_a_tool_result_as_text(
@@ -84,6 +85,42 @@ def test_a_tool_result_as_text(
 ) -> None:
     assert ToolResult(**fields).get_serialized_output() == text
     assert str(ToolResult(**fields)) == shown
+
+
+def test_results_write_what_was_set_and_show_their_own_fields() -> None:
+    result = HookResult(action="deny")
+    result.reason = "no"
+
+    assert result.model_dump(exclude_unset=True) == {"action": "deny", "reason": "no"}
+    assert repr(ToolResult(output=1)) == (
+        "ToolResult(success=True, output=1, error=None, content=None)"
+    )
+    assert repr(result).startswith("HookResult(action='deny', data=None, reason='no'")
+
+
+def test_events_get_a_result_without_the_bytes_of_its_images() -> None:
+    image = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
+    blocks = [image, TextBlock(text="seen")]
+    written = ToolResult(output="x", content=blocks).safe_hook_presentation()
+
+    assert [block["type"] for block in written["content"]] == ["text", "text"]
+    assert "AAAA" not in str(written)
+    assert written["content"][1]["text"] == "seen"
+    assert ToolResult(output="x").safe_hook_presentation() == {
+        "success": True,
+        "output": "x",
+        "error": None,
+    }
+
+
+def test_a_shown_result_with_blocks_is_the_sessions_while_nobody_changes_it() -> None:
+    native = amplifier_sdk.ToolResult(output="x", content=[NativeText(text="b")])
+    shown = ToolResult.of(native)
+    assert shown.native is native
+    assert shown.model_dump(mode="json")["content"][0]["text"] == "b"
+    shown.content = []
+
+    assert shown.native is None
 
 
 def test_a_hook_result_has_the_originals_fields_alone() -> None:

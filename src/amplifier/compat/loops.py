@@ -31,10 +31,6 @@ class AdaptedLoop:
     def __init__(self, original: OriginalLoop, coordinator: object) -> None:
         self.original: OriginalLoop = original
         self._coordinator = coordinator
-        parameters = inspect.signature(original.execute).parameters
-        self._takes_coordinator = "coordinator" in parameters or any(
-            each.kind is each.VAR_KEYWORD for each in parameters.values()
-        )
 
     async def execute(
         self,
@@ -55,7 +51,14 @@ class AdaptedLoop:
             "hooks": HookRegistry.over(cast("KernelRegistry", hooks)),
         }
         # the contract's five arguments are all that older loops take
-        if self._takes_coordinator:
+        if _takes_coordinator(self.original):
             arguments["coordinator"] = self._coordinator
         answer = await self.original.execute(**arguments)
         return cast("str", answer)
+
+
+def _takes_coordinator(loop: OriginalLoop) -> bool:
+    parameters = inspect.signature(loop.execute).parameters
+    return "coordinator" in parameters or any(
+        each.kind is each.VAR_KEYWORD for each in parameters.values()
+    )

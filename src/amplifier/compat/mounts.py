@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import UserDict
+from collections.abc import Iterator
 from typing import Final, cast
 
 from amplifier.compat.contexts import AdaptedContext, OriginalContext, ShownContext
@@ -116,6 +117,8 @@ class MountTable(_Slot):
         super().__init__("", live, coordinator)
 
     def __getitem__(self, key: str) -> object:
+        if key == "hooks":
+            return self._coordinator.hooks  # type: ignore[attr-defined]  # it has one
         found = self.data[key]
         if isinstance(found, dict):
             return _Slot(key, found, self._coordinator)
@@ -123,3 +126,12 @@ class MountTable(_Slot):
 
     def __setitem__(self, key: str, item: object) -> None:
         self.data[key] = adapted(key, item, self._coordinator)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.data, "hooks"))
+
+    def __len__(self) -> int:
+        return len(self.data) + 1
+
+    def __contains__(self, key: object) -> bool:
+        return key == "hooks" or key in self.data

@@ -32,8 +32,9 @@ class CancellationToken:
     `notify`, where it is set, is called as soon as the state is another one.
     """
 
+    state: CancellationState = CancellationState.NONE
+
     def __init__(self) -> None:
-        self.state: CancellationState = CancellationState.NONE
         self.notify: Callable[[], None] | None = None
         self._announced: CancellationState = CancellationState.NONE
         self._scope: anyio.CancelScope | None = None

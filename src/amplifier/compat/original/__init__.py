@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from amplifier_sdk.lazy import load_from
@@ -82,6 +83,9 @@ if TYPE_CHECKING:
     )
     from amplifier.compat.original.llm_errors import RateLimitError as RateLimitError
     from amplifier.compat.original.llm_errors import StreamError as StreamError
+    from amplifier.compat.original.llm_errors import (
+        classify_error_message as classify_error_message,
+    )
     from amplifier.compat.original.loader import ModuleLoader as ModuleLoader
     from amplifier.compat.original.loader import (
         ModuleValidationError as ModuleValidationError,
@@ -131,6 +135,24 @@ if TYPE_CHECKING:
     from amplifier.compat.original.models import SessionStatus as SessionStatus
     from amplifier.compat.original.models import ToolResult as ToolResult
     from amplifier.compat.original.session import AmplifierSession as AmplifierSession
+    from amplifier.compat.original.testing import EventRecorder as EventRecorder
+    from amplifier.compat.original.testing import (
+        MockContextManager as MockContextManager,
+    )
+    from amplifier.compat.original.testing import MockCoordinator as MockCoordinator
+    from amplifier.compat.original.testing import MockTool as MockTool
+    from amplifier.compat.original.testing import (
+        ScriptedOrchestrator as ScriptedOrchestrator,
+    )
+    from amplifier.compat.original.testing import TestCoordinator as TestCoordinator
+    from amplifier.compat.original.testing import (
+        create_test_coordinator as create_test_coordinator,
+    )
+    from amplifier.compat.original.testing import wait_for as wait_for
+    from amplifier.compat.original.utils.retry import RetryConfig as RetryConfig
+    from amplifier.compat.original.utils.retry import (
+        retry_with_backoff as retry_with_backoff,
+    )
 
 __all__ = [
     "AbortError",
@@ -157,6 +179,7 @@ __all__ = [
     "ContextManager",
     "Degradation",
     "DisplaySystem",
+    "EventRecorder",
     "HookHandler",
     "HookRegistry",
     "HookResult",
@@ -166,6 +189,9 @@ __all__ = [
     "LLMError",
     "LLMTimeoutError",
     "Message",
+    "MockContextManager",
+    "MockCoordinator",
+    "MockTool",
     "ModelInfo",
     "ModuleCoordinator",
     "ModuleInfo",
@@ -186,8 +212,11 @@ __all__ = [
     "ResponseFormatJson",
     "ResponseFormatJsonSchema",
     "ResponseFormatText",
+    "RetryConfig",
+    "ScriptedOrchestrator",
     "SessionStatus",
     "StreamError",
+    "TestCoordinator",
     "TextBlock",
     "TextContent",
     "ThinkingBlock",
@@ -202,6 +231,10 @@ __all__ = [
     "ToolSpec",
     "Usage",
     "__version__",
+    "classify_error_message",
+    "create_test_coordinator",
+    "retry_with_backoff",
+    "wait_for",
 ]
 
 __version__ = "2.0.2"
@@ -232,6 +265,7 @@ _HOME = {
     "ContextManager": "interfaces",
     "Degradation": "message_models",
     "DisplaySystem": "display",
+    "EventRecorder": "testing",
     "HookHandler": "interfaces",
     "HookRegistry": "hooks",
     "HookResult": "models",
@@ -241,6 +275,9 @@ _HOME = {
     "LLMError": "llm_errors",
     "LLMTimeoutError": "llm_errors",
     "Message": "message_models",
+    "MockContextManager": "testing",
+    "MockCoordinator": "testing",
+    "MockTool": "testing",
     "ModelInfo": "models",
     "ModuleCoordinator": "coordinator",
     "ModuleInfo": "models",
@@ -261,8 +298,11 @@ _HOME = {
     "ResponseFormatJson": "message_models",
     "ResponseFormatJsonSchema": "message_models",
     "ResponseFormatText": "message_models",
+    "RetryConfig": "utils.retry",
+    "ScriptedOrchestrator": "testing",
     "SessionStatus": "models",
     "StreamError": "llm_errors",
+    "TestCoordinator": "testing",
     "TextBlock": "message_models",
     "TextContent": "content_models",
     "ThinkingBlock": "message_models",
@@ -276,8 +316,20 @@ _HOME = {
     "ToolResultContent": "content_models",
     "ToolSpec": "message_models",
     "Usage": "message_models",
+    "classify_error_message": "llm_errors",
+    "create_test_coordinator": "testing",
+    "retry_with_backoff": "utils.retry",
+    "wait_for": "testing",
 }
+
+_SUBMODULES = frozenset((*_HOME.values(), "capabilities", "events", "module_sources"))
 
 # hidden from type checkers, which would accept any name otherwise
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = load_from(__name__, _HOME)
+    _load, __dir__ = load_from(__name__, _HOME)
+
+    def __getattr__(name: str) -> object:
+        """Load a public name, or a submodule: `import amplifier_core` brings all of them."""
+        if name in _SUBMODULES or name in ("utils", "validation"):
+            return _import_module(f"{__name__}.{name}")
+        return _load(name)

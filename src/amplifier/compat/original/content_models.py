@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 
 __all__ = [
@@ -45,7 +45,7 @@ class ContentBlock:
 class TextContent(ContentBlock):
     """Text."""
 
-    type: ContentBlockType = field(default=ContentBlockType.TEXT, init=False)
+    type: ContentBlockType = ContentBlockType.TEXT
     text: str = ""
 
 
@@ -53,7 +53,7 @@ class TextContent(ContentBlock):
 class ThinkingContent(ContentBlock):
     """A model's thinking."""
 
-    type: ContentBlockType = field(default=ContentBlockType.THINKING, init=False)
+    type: ContentBlockType = ContentBlockType.THINKING
     text: str = ""
 
 
@@ -61,7 +61,7 @@ class ThinkingContent(ContentBlock):
 class ToolCallContent(ContentBlock):
     """A call that the model makes."""
 
-    type: ContentBlockType = field(default=ContentBlockType.TOOL_CALL, init=False)
+    type: ContentBlockType = ContentBlockType.TOOL_CALL
     id: str = ""
     name: str = ""
     arguments: dict[str, object] | None = None
@@ -71,7 +71,7 @@ class ToolCallContent(ContentBlock):
 class ToolResultContent(ContentBlock):
     """What a tool returned."""
 
-    type: ContentBlockType = field(default=ContentBlockType.TOOL_RESULT, init=False)
+    type: ContentBlockType = ContentBlockType.TOOL_RESULT
     tool_call_id: str = ""
     output: object = None
     error: str | None = None

@@ -14,15 +14,18 @@ from amplifier.compat.capabilities import (
     held_approval,
     shown_capability,
 )
+from amplifier.compat.doubles import InstanceAttribute
 from amplifier.compat.mounts import MountTable, adapted, shown
 from amplifier.compat.original.hooks import HookRegistry
 from amplifier.compat.original.models import HookResult
 from amplifier.compat.results import native_decision, original_result
+from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.coordinator import DONE
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 
 __all__ = ["ModuleCoordinator"]
@@ -31,11 +34,21 @@ __all__ = ["ModuleCoordinator"]
 class ModuleCoordinator(KernelCoordinator):
     """A session's parts by name; one that is made by this constructor holds whatever is mounted, as it is.
 
+    Some of its attributes are named here again: doubles that are specified by the class have those alone.
+
     Args:
         session: any object with `session_id`, `parent_id` and `config`.
         approval_system: asks the person.
         display_system: shows messages to the person.
     """
+
+    cancellation: CancellationToken = InstanceAttribute()  # type: ignore[assignment]  # instances have it
+    config: Mapping[str, object] = InstanceAttribute()  # type: ignore[assignment]  # likewise
+    loader: ModuleLoader | None = InstanceAttribute()  # type: ignore[assignment]
+    parent_id: str | None = InstanceAttribute()  # type: ignore[assignment]
+    session: AmplifierSession | None = InstanceAttribute()  # type: ignore[assignment]
+    session_id: str = InstanceAttribute()  # type: ignore[assignment]
+    session_state: dict[str, object] = InstanceAttribute()  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -48,7 +61,7 @@ class ModuleCoordinator(KernelCoordinator):
             name: given.get(name, getattr(session, name, None))
             for name in ("session_id", "parent_id", "config")
         }
-        config = cast("dict[str, object]", fields["config"] or {})
+        config = _plan_of(fields["config"])
         super().__init__(
             None,
             approval_system,
@@ -59,7 +72,8 @@ class ModuleCoordinator(KernelCoordinator):
             settings=_settings(config),
         )
         self.session = session  # type: ignore[assignment]  # any object will do
-        self.loader: ModuleLoader | None = getattr(session, "loader", None)
+        self.loader = getattr(session, "loader", None)
+        self._mounts.table["hooks"] = self.hooks
 
     @classmethod
     def over(cls, coordinator: KernelCoordinator) -> ModuleCoordinator:
@@ -82,6 +96,7 @@ class ModuleCoordinator(KernelCoordinator):
             ValueError: there is no such mount point, or a name is missing.
             TypeError: the name is no text.
         """
+        _refuse_hooks(mount_point)
         point, key = self._mounts.resolve(mount_point, name)
         slot = self._mounts.get(point, None)
         if isinstance(slot, dict):
@@ -89,6 +104,26 @@ class ModuleCoordinator(KernelCoordinator):
         else:
             self._mounts.table[point] = module
         return DONE
+
+    async def unmount(self, mount_point: str, name: str | None = None) -> None:
+        """Take an instance away; one that is not there, and handlers, are left as they are.
+
+        Raises:
+            ValueError: there is no such mount point, or a name is missing.
+        """
+        if mount_point == "hooks":
+            return
+        if name is None and isinstance(self._mounts.table.get(mount_point), dict):
+            raise ValueError(f"Name required to unmount from {mount_point!r}")
+        await super().unmount(mount_point, name)
+
+    @property
+    def _current_turn_injections(self) -> int:
+        return self.host.decisions.injected.tokens
+
+    @_current_turn_injections.setter
+    def _current_turn_injections(self, tokens: int) -> None:
+        self.host.decisions.injected.tokens = tokens
 
     async def process_hook_result(  # type: ignore[override]  # the original's results
         self, result: HookResult, event: str, hook_name: str = "unknown"
@@ -119,6 +154,7 @@ class _Shown(ModuleCoordinator):
         self, mount_point: str, module: object, name: str | None = None
     ) -> Awaitable[None]:
         """Mount an instance in place of one that has its name."""
+        _refuse_hooks(mount_point)
         point, key = self._mounts.resolve(mount_point, name)
         slot = self._mounts.table.get(point)
         if isinstance(slot, dict):
@@ -152,6 +188,21 @@ class _Shown(ModuleCoordinator):
     @approval_system.setter
     def approval_system(self, system: ApprovalSystem | None) -> None:
         self.decisions.approval = system
+
+
+def _refuse_hooks(mount_point: str) -> None:
+    if mount_point == "hooks":
+        raise ValueError(
+            "Hooks should be registered with 'coordinator.hooks.register', not mounted"
+        )
+
+
+def _plan_of(config: object) -> dict[str, object]:
+    """Return the plan of a session-like object, which may be a pydantic model."""
+    write: object = getattr(config, "model_dump", None)
+    if callable(write):
+        config = write()
+    return cast("dict[str, object]", config or {})
 
 
 def _settings(config: Mapping[str, object]) -> SessionSettings:

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Self
 
 from amplifier.compat.handlers import Handler, OriginalHandler
-from amplifier.compat.original.models import HookResult
+from amplifier.compat.original.models import ContextInjection, HookResult
 from amplifier.compat.plain import plain_object
 from amplifier.compat.results import original_result
 from amplifier.kernel.turn.registry import HookRegistry as KernelRegistry
 from amplifier_sdk.contracts import Unregister
 
-__all__ = ["HookRegistry", "HookResult"]
+__all__ = ["ContextInjection", "HookRegistry", "HookResult"]
 
 NO_DEADLINE = 365 * 86_400.0
 """Seconds that a handler may take: it may ask a person, and the original has no deadline."""
@@ -71,7 +71,7 @@ class HookRegistry(KernelRegistry):
         self, event: str, data: Mapping[str, object] | None = None
     ) -> HookResult:
         """Call the event's handlers in turn and return what they decided together."""
-        shown = dict(data or {})
+        shown = _fields(data)
         given = plain_object(shown)
         emission = await self._emitter.emit(event, given)
         return original_result(emission, shown, given)
@@ -84,7 +84,16 @@ class HookRegistry(KernelRegistry):
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
     ) -> list[Mapping[str, object]]:
         """Call the event's handlers in turn and return the data of their answers."""
-        return await super().emit_and_collect(event, plain_object(data), timeout)
+        given = plain_object(_fields(data))
+        return await super().emit_and_collect(event, given, timeout)
+
+
+def _fields(data: object) -> dict[str, object]:
+    """Return the data of an event: a dict, a pydantic model's fields, or nothing that handlers could read."""
+    write: object = getattr(data, "model_dump", None)
+    if callable(write):
+        data = write()
+    return dict(data) if isinstance(data, Mapping) else {}
 
 
 class _Shown(HookRegistry):

@@ -1,8 +1,16 @@
-"""The protocols that modules implement."""
+"""The protocols that modules implement, and the models that their methods take and return."""
 
 from __future__ import annotations
 
-from amplifier.compat.original.models import ApprovalRequest, ApprovalResponse
+from amplifier.compat.original.message_models import ChatRequest, ChatResponse, ToolCall
+from amplifier.compat.original.models import (
+    ApprovalRequest,
+    ApprovalResponse,
+    HookResult,
+    ModelInfo,
+    ProviderInfo,
+    ToolResult,
+)
 from amplifier_sdk.approvals import ApprovalProvider
 from amplifier_sdk.contracts import (
     ApprovalSystem,
@@ -19,10 +27,17 @@ __all__ = [
     "ApprovalRequest",
     "ApprovalResponse",
     "ApprovalSystem",
+    "ChatRequest",
+    "ChatResponse",
     "ContextManager",
     "DisplaySystem",
     "HookHandler",
+    "HookResult",
+    "ModelInfo",
     "Orchestrator",
     "Provider",
+    "ProviderInfo",
     "Tool",
+    "ToolCall",
+    "ToolResult",
 ]

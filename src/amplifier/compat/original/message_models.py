@@ -5,16 +5,11 @@ Unknown fields stay: a message may carry what its vendor or its loop added.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_serializer,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field
+
+from amplifier.compat.original.models import Cost
 
 __all__ = [
     "ChatRequest",
@@ -207,20 +202,7 @@ class Usage(_Model):
     reasoning_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
-    cost_usd: Decimal | None = None
-
-    @field_validator("cost_usd", mode="before")
-    @classmethod
-    def _refuse_float(cls, value: object) -> object:
-        if isinstance(value, float):
-            raise ValueError("cost_usd is a Decimal or its text, not a float")
-        return value
-
-    @field_serializer("cost_usd")
-    def _cost_as_text(self, value: Decimal | None) -> str | None:
-        if value is None:
-            return None
-        return str(value)
+    cost_usd: Cost | None = None
 
 
 class Degradation(BaseModel):

@@ -11,19 +11,29 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from amplifier_sdk import results
+from amplifier_sdk.content import block_to_dict
 
 __all__ = [
     "ApprovalRequest",
     "ApprovalResponse",
     "ConfigField",
     "ContextInjection",
+    "Cost",
     "HookResult",
     "ModelInfo",
     "ModuleInfo",
@@ -39,17 +49,21 @@ class _PydanticMethods:
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+        if name in self._model.model_fields:
+            self.model_fields_set.add(name)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
 
     _model: ClassVar[type[BaseModel]]
+    model_fields_set: set[str]
 
     @property
     def _fields(self) -> BaseModel:
         names = self._model.model_fields
         return self._model.model_construct(
-            **{name: getattr(self, name) for name in names}
+            _fields_set=self.model_fields_set,
+            **{name: getattr(self, name) for name in names},
         )
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
@@ -104,6 +118,10 @@ class _PydanticMethods:
         """Yield the fields with their values, as pydantic's models do."""
         return iter(self._fields)
 
+    def __repr__(self) -> str:
+        fields = repr(self._fields).removeprefix(self._model.__name__)
+        return f"{type(self).__name__}{fields}"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
@@ -111,6 +129,20 @@ class _PydanticMethods:
 
     def __hash__(self) -> int:
         raise TypeError(f"A {type(self).__name__} can be changed, so it has no hash")
+
+
+def _refuse_float(value: object) -> object:
+    if isinstance(value, float):
+        raise ValueError(
+            "a cost is a Decimal or its text, not a float"
+        )  # pydantic reads this one
+    return value
+
+
+Cost: TypeAlias = Annotated[
+    Decimal, BeforeValidator(_refuse_float), PlainSerializer(str)
+]
+"""US dollars: exact, and written as text."""
 
 
 class ContextInjection(BaseModel):
@@ -154,17 +186,25 @@ class HookResult(_PydanticMethods, results.HookResult):
     model_fields: ClassVar[dict[str, FieldInfo]] = _HookResultFields.model_fields
 
     def __init__(self, **fields: Any) -> None:
-        checked = dict(_HookResultFields(**fields))
+        model = _HookResultFields(**fields)
+        checked = dict(model)
         injections, options = (
             checked.pop("context_injections"),
             checked.pop("approval_options"),
         )
         super().__init__(**checked)
         # lists, as the original has them
-        vars(self).update(approval_options=options, context_injections=injections)
+        vars(self).update(
+            approval_options=options,
+            context_injections=injections,
+            model_fields_set=model.model_fields_set,
+        )
 
     if TYPE_CHECKING:
         context_injections: list[ContextInjection]
+
+
+_IMAGE_OMITTED = "[image left out; the model receives it]"
 
 
 class _ToolResultFields(BaseModel):
@@ -174,6 +214,13 @@ class _ToolResultFields(BaseModel):
     output: Any = None
     error: dict[str, Any] | None = None
     content: list[Any] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent_content(self, write: SerializerFunctionWrapHandler) -> Any:
+        written = write(self)
+        if self.content is None:
+            written.pop("content", None)
+        return written
 
 
 class ToolResult(_PydanticMethods, results.ToolResult):
@@ -185,8 +232,11 @@ class ToolResult(_PydanticMethods, results.ToolResult):
     def __init__(self, **fields: Any) -> None:
         if "is_error" in fields and "success" not in fields:
             fields["success"] = fields["is_error"] is not True
-        checked = dict(_ToolResultFields(**fields))
-        super().__init__(**checked)
+        model = _ToolResultFields(**fields)
+        super().__init__(**dict(model))
+        vars(self).update(
+            content=model.content, model_fields_set=model.model_fields_set
+        )
         error = self.error
         if not self.success and self.output is None and isinstance(error, Mapping):
             # the model reads the output, so a failure has one
@@ -202,9 +252,12 @@ class ToolResult(_PydanticMethods, results.ToolResult):
             success=native.success,
             output=deepcopy(native.output),
             error=None if native.error is None else deepcopy(dict(native.error)),
-            content=native.content,
+            content=None
+            if native.content is None
+            else [block_to_dict(block) for block in native.content],
         )
         shown._source = native
+        shown._content = deepcopy(shown.content)
         shown._output = deepcopy(shown.output)
         return shown
 
@@ -218,19 +271,33 @@ class ToolResult(_PydanticMethods, results.ToolResult):
             self.success == source.success
             and self.output == self._output
             and self.error == source.error
-            and self.content == source.content
+            and self.content == self._content
         )
         return source if is_same else None
 
     _output: object = None
+    _content: object = None
 
     def get_serialized_output(self) -> str:
         """Return the output as the model reads it."""
         if self.output is None:
-            return str(self)
+            text = str(self)
+            return "Error: Failed" if text == "Failed" else text
         if isinstance(self.output, (dict, list)):
             return json.dumps(self.output, default=str)
         return _printable(str(self.output))
+
+    def safe_hook_presentation(self) -> dict[str, Any]:
+        """Write the result as the data of an event: JSON, without the bytes of images."""
+        written = self.model_dump(mode="json")
+        if self.content is not None:
+            written["content"] = [
+                {"type": "text", "text": _IMAGE_OMITTED}
+                if block.get("type") == "image"
+                else block
+                for block in written["content"]
+            ]
+        return written
 
     def __str__(self) -> str:
         if not self.success:
@@ -243,9 +310,12 @@ class ToolResult(_PydanticMethods, results.ToolResult):
 
 
 def _printable(text: str) -> str:
-    """Leave out control characters but for tabs and line ends."""
+    """Leave out lone surrogates, and control characters but for tabs and line ends."""
     return "".join(
-        character for character in text if character >= " " or character in "\t\n\r"
+        character
+        for character in text
+        if (character >= " " and not "\ud800" <= character <= "\udfff")
+        or character in "\t\n\r"
     )
 
 
@@ -342,7 +412,7 @@ class SessionStatus(BaseModel):
     tool_failures: int = 0
     total_input_tokens: int = 0
     total_output_tokens: int = 0
-    cost_usd: Decimal | None = None
+    cost_usd: Cost | None = None
     last_activity: datetime | None = None
     last_error: dict[str, object] | None = None
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import TracebackType
 
 from anyio.abc import TaskGroup
 
+from amplifier.compat.doubles import InstanceAttribute
 from amplifier.compat.original.coordinator import ModuleCoordinator
+from amplifier.compat.original.loader import ModuleLoader
 from amplifier.compat.plans import accepted_plan
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
-from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.modules.loader import ModuleLoader as KernelLoader
 from amplifier.kernel.sessions.session import AmplifierSession as KernelSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 
@@ -20,10 +23,18 @@ __all__ = ["AmplifierSession"]
 class AmplifierSession(KernelSession):
     """One conversation with one set of modules; keys that no plan has here are left out and reported."""
 
+    config: Mapping[str, object] = InstanceAttribute()  # type: ignore[assignment]  # instances have it
+    coordinator: KernelCoordinator = InstanceAttribute()  # type: ignore[assignment]  # likewise
+    initialized: bool = InstanceAttribute()  # type: ignore[assignment]
+    is_resumed: bool = InstanceAttribute()  # type: ignore[assignment]
+    loader: KernelLoader = InstanceAttribute()  # type: ignore[assignment]
+    parent_id: str | None = InstanceAttribute()  # type: ignore[assignment]
+    session_id: str = InstanceAttribute()  # type: ignore[assignment]
+
     def __init__(
         self,
         config: Mapping[str, object],
-        loader: ModuleLoader | None = None,
+        loader: KernelLoader | None = None,
         session_id: str | None = None,
         parent_id: str | None = None,
         approval_system: ApprovalSystem | None = None,
@@ -35,7 +46,7 @@ class AmplifierSession(KernelSession):
     ) -> None:
         super().__init__(
             accepted_plan(config),
-            loader,
+            loader or ModuleLoader(),
             session_id,
             parent_id,
             approval_system,
@@ -47,4 +58,15 @@ class AmplifierSession(KernelSession):
         # modules and applications find the very dict that the session was given
         self.config = self.coordinator.config = config
         # applications mount on it and register with it in the original's forms
-        self.coordinator: KernelCoordinator = ModuleCoordinator.over(self.coordinator)
+        self.coordinator = ModuleCoordinator.over(self.coordinator)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """Release everything, also of a session that was not entered."""
+        answer = await super().__aexit__(kind, error, traceback)
+        await self.cleanup()
+        return answer

@@ -98,8 +98,10 @@ async def _call(
                 answer = await run_blocking(function, name=who)
             if isinstance(answer, Awaitable):
                 answer = await answer
-        except ModuleError:
-            raise
+        except ModuleError as error:
+            if error.module_id:
+                raise
+            raise error.amended(module_id=module_id) from error
         except (Exception, SystemExit) as error:  # foreign code
             raise ModuleLoadError(
                 module_id, f"{who} failed: {type(error).__name__}: {error}"

@@ -7,9 +7,14 @@ from amplifier.compat.original.utils.retry import (
     classify_error_message,
     retry_with_backoff,
 )
-from amplifier.compat.original.utils.truncate import redact_secrets, truncate_values
+from amplifier.compat.original.utils.truncate import (
+    SENSITIVE_KEYS,
+    redact_secrets,
+    truncate_values,
+)
 
 __all__ = [
+    "SENSITIVE_KEYS",
     "RetryConfig",
     "classify_error_message",
     "redact_secrets",

@@ -4,49 +4,52 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["redact_secrets", "truncate_values"]
+__all__ = ["SENSITIVE_KEYS", "redact_secrets", "truncate_values"]
 
 REDACTED: Final = "[REDACTED]"
-_SECRET_KEYS: Final = frozenset(
+SENSITIVE_KEYS: Final = frozenset(
     {
-        "access_token",
+        "api-key",
         "api_key",
         "apikey",
+        "auth",
         "authorization",
         "credential",
         "credentials",
         "password",
         "private_key",
-        "refresh_token",
+        "privatekey",
         "secret",
-        "secret_key",
         "token",
     }
 )
+"""The keys that name a secret, in small letters."""
 
 
-def redact_secrets(value: object) -> object:
+def redact_secrets(
+    obj: object, sensitive_keys: frozenset[str] = SENSITIVE_KEYS
+) -> object:
     """Copy a value without what stands under a key that names a secret."""
-    if isinstance(value, dict):
+    if isinstance(obj, dict):
         return {
             key: REDACTED
-            if isinstance(key, str) and key.lower() in _SECRET_KEYS
-            else redact_secrets(item)
-            for key, item in value.items()
+            if isinstance(key, str) and key.lower() in sensitive_keys
+            else redact_secrets(item, sensitive_keys)
+            for key, item in obj.items()
         }
-    if isinstance(value, list):
-        return [redact_secrets(item) for item in value]
-    return value
+    if isinstance(obj, list):
+        return [redact_secrets(item, sensitive_keys) for item in obj]
+    return obj
 
 
-def truncate_values(value: object, max_length: int = 180) -> object:
+def truncate_values(obj: object, max_length: int = 180) -> object:
     """Copy a value with its texts shortened to a number of characters."""
-    if isinstance(value, str):
-        if len(value) <= max_length:
-            return value
-        return f"{value[:max_length]}... (truncated {len(value) - max_length} chars)"
-    if isinstance(value, dict):
-        return {key: truncate_values(item, max_length) for key, item in value.items()}
-    if isinstance(value, list):
-        return [truncate_values(item, max_length) for item in value]
-    return value
+    if isinstance(obj, str):
+        if len(obj) <= max_length:
+            return obj
+        return f"{obj[:max_length]}... (truncated {len(obj) - max_length} chars)"
+    if isinstance(obj, dict):
+        return {key: truncate_values(item, max_length) for key, item in obj.items()}
+    if isinstance(obj, list):
+        return [truncate_values(item, max_length) for item in obj]
+    return obj

@@ -6,6 +6,10 @@ from amplifier.compat.original.validation.base import (
     ValidationCheck,
     ValidationResult,
 )
+from amplifier.compat.original.validation.mount_plan import (
+    MountPlanValidationResult,
+    MountPlanValidator,
+)
 from amplifier.compat.original.validation.validators import (
     ContextValidator,
     HookValidator,
@@ -17,6 +21,8 @@ from amplifier.compat.original.validation.validators import (
 __all__ = [
     "ContextValidator",
     "HookValidator",
+    "MountPlanValidationResult",
+    "MountPlanValidator",
     "OrchestratorValidator",
     "ProviderValidator",
     "ToolValidator",

@@ -28,14 +28,17 @@ __all__ = [
 
 class _StructuralTests:
     validator: ClassVar[type[Validator]]
+    portal: Portal
 
-    def test_structural_validation(
-        self, module_path: Path | None, original_portal: Portal
-    ) -> None:
+    @pytest.fixture(autouse=True)
+    def _in_portal(self, original_portal: Portal) -> None:
+        self.portal = original_portal
+
+    def test_structural_validation(self, module_path: Path | None) -> None:
         """The module passes its type's validator."""
         if module_path is None:
             pytest.skip("the tests lie in no module's project")
-        result = original_portal.call(self.validator().validate, module_path)
+        result = self.portal.call(self.validator().validate, module_path)
         assert result.passed, "; ".join(each.message for each in result.errors)
 
 

@@ -7,16 +7,20 @@ against the contract of its type.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar, cast
 
 from amplifier.compat.original.models import ProviderInfo
 from amplifier.compat.original.testing import MockCoordinator
-from amplifier.compat.original.validation.base import ValidationCheck, ValidationResult
+from amplifier.compat.original.validation.base import (
+    Severity,
+    ValidationCheck,
+    ValidationResult,
+    check_on_session_ready,
+    import_module_from_path,
+)
 
 __all__ = [
     "ContextValidator",
@@ -58,7 +62,9 @@ class Validator:
         mount = getattr(package, entry_point or "mount", None)
         if not _checked_mount(mount, result):
             return result
-        _check_ready(package, result)
+        ready = check_on_session_ready(package)
+        if ready is not None:
+            result.add(ready)
         await self._check_mounted(cast("_Mount", mount), dict(config or {}), result)
         return result
 
@@ -73,7 +79,7 @@ class Validator:
             return
         try:
             instance = self._instance(coordinator, returned)
-            _note(result, "protocol_compliance", *self._problem(instance, returned))
+            result.add(self._compliance(instance, returned))
             if instance is not None:
                 for check in self._checks(instance):
                     result.add(check)
@@ -91,10 +97,16 @@ class Validator:
             return returned
         return None
 
-    def _problem(self, instance: object, returned: object) -> tuple[str, ...]:
-        if instance is None and returned is None:
-            return (f"the module mounted nothing at {self.mount_point!r}",)
-        return ()
+    def _compliance(self, instance: object, returned: object) -> ValidationCheck:
+        """Check that something was mounted; a clean-up alone may belong to what is mounted later."""
+        problem = ""
+        if instance is None:
+            problem = f"the module mounted nothing at {self.mount_point!r}"
+        if problem and callable(returned):
+            return ValidationCheck(
+                "protocol_compliance", passed=True, message=problem, severity="warning"
+            )
+        return _found("protocol_compliance", problem, "error")
 
     def _checks(self, instance: object) -> Iterator[ValidationCheck]:
         """Check what was mounted against the contract."""
@@ -115,15 +127,13 @@ class ToolValidator(Validator):
     def _checks(self, instance: object) -> Iterator[ValidationCheck]:
         yield _check("tool_name", bool(_text(instance, "name")), "name")
         described = _text(instance, "description")
-        yield _check("tool_description", described is not None, "description")
+        yield _check(
+            "tool_description", bool(described), "description", severity="warning"
+        )
         schema = getattr(instance, "input_schema", {})
-        if not isinstance(schema, dict):
-            yield ValidationCheck(
-                "tool_input_schema",
-                passed=False,
-                message="input_schema is no dict",
-                severity="warning",
-            )
+        yield _check(
+            "tool_input_schema", isinstance(schema, dict), "dict", severity="warning"
+        )
         yield from super()._checks(instance)
 
 
@@ -170,24 +180,19 @@ class HookValidator(Validator):
     module_type = "hook"
     mount_point = "hooks"
 
-    def _problem(self, instance: object, returned: object) -> tuple[str, ...]:  # noqa: ARG002  # no instance to ask
-        return ()
+    def _compliance(self, instance: object, returned: object) -> ValidationCheck:  # noqa: ARG002  # no instance to ask
+        return _found("protocol_compliance", "", "error")
 
 
 # -- parts
 
 
 def _import(path: Path, result: ValidationResult) -> ModuleType | None:
-    folder, name = str(path.parent.resolve()), path.name.removesuffix(".py")
-    # first, so that what is installed under the name does not stand for it
-    sys.path.insert(0, folder)
     try:
-        package = import_module(name)
+        package = import_module_from_path(path)
     except Exception as error:  # foreign code
-        _note(result, "module_importable", f"importing {name!r} failed: {error!r}")
+        _note(result, "module_importable", f"importing {path.name!r} failed: {error!r}")
         return None
-    finally:
-        sys.path.remove(folder)
     _note(result, "module_importable")
     return package
 
@@ -202,12 +207,6 @@ def _checked_mount(mount: object, result: ValidationResult) -> bool:
         return False
     _note(result, "mount_signature")
     return True
-
-
-def _check_ready(package: ModuleType, result: ValidationResult) -> None:
-    ready = getattr(package, "on_session_ready", None)
-    if ready is not None and not inspect.iscoroutinefunction(ready):
-        _note(result, "on_session_ready_async", "on_session_ready is not async")
 
 
 def _info_check(instance: object) -> ValidationCheck:
@@ -239,9 +238,19 @@ def _is_async(method: object, count: int) -> bool:
     )
 
 
-def _check(name: str, passed: bool, wanted: str) -> ValidationCheck:
-    return ValidationCheck(name, passed, "" if passed else f"{name}: no {wanted}")
+def _check(
+    name: str, passed: bool, wanted: str, *, severity: Severity = "error"
+) -> ValidationCheck:
+    problem = "" if passed else f"{name}: no {wanted}"
+    return _found(name, problem, severity)
 
 
 def _note(result: ValidationResult, name: str, problem: str = "") -> None:
-    result.add(ValidationCheck(name, not problem, problem))
+    result.add(_found(name, problem, "error"))
+
+
+def _found(name: str, problem: str, severity: Severity) -> ValidationCheck:
+    """Return a check: what passed is information, what failed has the severity."""
+    if problem:
+        return ValidationCheck(name, passed=False, message=problem, severity=severity)
+    return ValidationCheck(name, passed=True, message=f"{name}: ok", severity="info")
