@@ -162,6 +162,9 @@ class SessionStore(Protocol):
     async def release(self, lease: Lease) -> None:
         """End a lease; one that has ended is left as it is."""
 
+    async def holder(self, session_id: str) -> str | None:
+        """Return who may write a session at the moment; `None` for nobody, or where there is no such session."""
+
     async def write_record(self, lease: Lease, record: JSONObject) -> None:
         """Write who a session is; a session begins with that.
 

@@ -101,7 +101,10 @@ def test_the_verbs_of_the_page_are_those_of_the_commands() -> None:
 def test_the_nouns_are_singular() -> None:
     nouns = {found.path[-1] for found in GROUPS if found.path}
 
-    assert [noun for noun in sorted(nouns) if noun.endswith("s")] == ["permissions"]
+    assert [noun for noun in sorted(nouns) if noun.endswith("s")] == [
+        "permissions",
+        "questions",
+    ]
     told = PAGE.split("\n## Nouns\n")[1].split("\n## ")[0]
     assert nouns - set(re.findall(r"`(\w+)`", told)) == set()
 

@@ -26,7 +26,7 @@ def _plan(folder: Path) -> Path:
 
 def _asked() -> tuple[str, str]:
     """Return the ids of the one question that waits, and of its session."""
-    (question,) = json.loads(call("question", "list", "--json").stdout)
+    (question,) = json.loads(call("questions", "list", "--json").stdout)
     return question["question_id"], question["session_id"]
 
 
@@ -81,7 +81,7 @@ def test_a_question_outlives_the_program_that_asked_it(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, [SPEAK, hangs], "tool-trials", "hooks-asks")
     command = ("run", "--plan", str(plan), "--ask-later", "go")
     with start(*command) as program:
-        while not json.loads(call("question", "list", "--json").stdout):
+        while not json.loads(call("questions", "list", "--json").stdout):
             assert program.poll() is None
         os.kill(program.pid, signal.SIGKILL)
         program.wait()
@@ -89,8 +89,8 @@ def test_a_question_outlives_the_program_that_asked_it(tmp_path: Path) -> None:
     call("answer", question, "allow")
 
     assert question
-    assert "allow" in call("question", "show", question).stdout
-    assert session in call("question", "list", "--all", "--json").stdout
+    assert "allow" in call("questions", "show", question).stdout
+    assert session in call("questions", "list", "--all", "--json").stdout
 
 
 @BACKENDS
@@ -99,18 +99,18 @@ def test_a_cancelled_turn_withdraws_what_it_asked(tmp_path: Path, backend: str) 
     plan = write_plan(tmp_path, [SPEAK, hangs], "tool-trials", "hooks-asks")
     command = ("run", "--plan", str(plan), "--ask-later", "--backend", backend, "go")
     with start(*command) as program:
-        while not json.loads(call("question", "list", "--json").stdout):
+        while not json.loads(call("questions", "list", "--json").stdout):
             assert program.poll() is None
         os.killpg(program.pid, signal.SIGINT)
         read_until(program.stderr, "Ctrl-C again stops at once.")
         os.killpg(program.pid, signal.SIGINT)
         assert program.wait(30) == 130
-    (withdrawn,) = json.loads(call("question", "list", "--all", "--json").stdout)
+    (withdrawn,) = json.loads(call("questions", "list", "--all", "--json").stdout)
     question = withdrawn["question_id"]
     refused = call("answer", question, "allow", expect=1)
 
     assert withdrawn["is_void"]
-    assert json.loads(call("question", "list", "--json").stdout) == []
+    assert json.loads(call("questions", "list", "--json").stdout) == []
     assert "withdrawn by its session" in refused.output
 
 
@@ -123,9 +123,9 @@ def test_an_expired_question_is_asked_anew(tmp_path: Path) -> None:
     file.write_text(json.dumps(stored))
     late = call("answer", question, "allow", expect=1)
 
-    assert json.loads(call("question", "list", "--json").stdout) == []
-    assert "expired" in call("question", "list", "--all").stdout
-    assert "state      expired" in call("question", "show", question).stdout
+    assert json.loads(call("questions", "list", "--json").stdout) == []
+    assert "expired" in call("questions", "list", "--all").stdout
+    assert "state      expired" in call("questions", "show", question).stdout
     assert "has expired" in late.output
     assert "printed by a tool" not in _resume(session)
     assert _asked() == (f"{question}-1", session)
@@ -139,10 +139,10 @@ def test_what_cannot_wait_is_refused(tmp_path: Path) -> None:
     call("config", "set", "sessions.keep", "false")
     unstored = call("run", "--plan", plan, "--ask-later", "go", expect=1)
     assert "sessions are not stored" in unstored.output
-    missing = call("question", "show", "nothing", expect=1)
+    missing = call("questions", "show", "nothing", expect=1)
 
     assert "There is no question 'nothing'" in missing.output
     assert (
         "no question 'nothing'" in call("answer", "nothing", "allow", expect=1).output
     )
-    assert "No question waits" in call("question", "list").stderr
+    assert "No question waits" in call("questions", "list").stderr

@@ -122,8 +122,8 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ),
     ("permissions list", (), 0),
     ("permissions revoke", ("--all",), 0),
-    ("question list", (), 0),
-    ("question show", ("nothing",), 1),  # nothing waits here
+    ("questions list", (), 0),
+    ("questions show", ("nothing",), 1),  # nothing waits here
     ("answer", ("nothing", "allow"), 1),
     ("token add", ("olga",), 0),
     ("token list", (), 0),

@@ -18,6 +18,7 @@ from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import NoSuchSessionError
 from amplifier.app.store.store import SessionStore
+from amplifier.app.store_choice import FILES_OF_PROJECT, StoreChoice
 from amplifier.app.unread_files import find_unread_files
 from amplifier_kit.installation import install_command
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -46,12 +47,14 @@ class SessionSelector:
         latest: the latest session of the project is resumed.
         keep: whether a new session is stored; `None` leaves it to the settings.
         with_current_plan: a stored session is resumed with what a new one would be made of.
+        choice: where sessions stand.
     """
 
     resume: str | None = None
     latest: bool = False
     keep: bool | None = None
     with_current_plan: bool = False
+    choice: StoreChoice = FILES_OF_PROJECT
 
 
 @attrs.frozen(kw_only=True)
@@ -108,7 +111,7 @@ def select_session(
     """
     # Before anything is composed: plans refer to stored keys as to the environment.
     SecretStore.of(places).enter()
-    store = SessionStore.of(places)
+    store = selector.choice.sessions(places)
     stored = _stored(store, selector)
     if stored is not None:
         reopened = reopen(
@@ -188,14 +191,13 @@ def _stored(store: SessionStore, selector: SessionSelector) -> SessionRecord | N
     require_locks()
     if selector.resume is not None:
         return store.find(selector.resume).record
-    # Sessions of one tool call are no conversation that a person means by "the latest".
-    every = [session for session in store.all() if session.record.command is None]
-    if not every:
+    latest = store.latest()
+    if latest is None:
         raise NoSuchSessionError(
             [Problem("", "there is none in this project yet")],
             subject="choice of a session",
         )
-    return every[0].record
+    return latest.record
 
 
 def _unmounted(opened: OpenSession, *, needs_provider: bool) -> Iterator[str]:

@@ -60,6 +60,7 @@ class OpenSession:
         composition: what it is made of.
         mentions: finds and loads what prompts mention.
         kept: where it is stored; `None` where it is not.
+        store: where the others are that belong to it; likewise.
         interrupted: the turn that was running when the program ended last.
         cut_off: the sessions that came of it and were running then.
         instructions: the files of instructions that it began with.
@@ -69,6 +70,7 @@ class OpenSession:
     composition: Composition
     mentions: SessionMentions
     kept: KeptSession | None = None
+    store: SessionStore | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
     instructions: Instructions = attrs.field(factory=Instructions)
@@ -277,6 +279,7 @@ async def open_session(
             composition,
             _mentions(composition),
             kept,
+            store,
             cut_off=cut_off,
             spent_before=before,
         )

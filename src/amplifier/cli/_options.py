@@ -33,6 +33,7 @@ __all__ = [
     "serving_options",
     "session_choices",
     "session_options",
+    "store_options",
     "turn_options",
     "yes_option",
 ]
@@ -127,6 +128,8 @@ class SessionChoices(NamedTuple):
     file: tuple[Path, ...] = ()
     ask_later: bool = False
     mentions: bool = False
+    store: str | None = None
+    namespace: str | None = None
 
     @property
     def says_what_it_is_made_of(self) -> bool:
@@ -134,8 +137,10 @@ class SessionChoices(NamedTuple):
         chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
         given = (*chosen, self.tool, self.keep, self.max_turns, self.max_cost)
         shaped = (self.system, self.effort, self.allow_tool or None)
+        stored = (self.store, self.namespace)
         return any(
-            each is not None for each in (*given, *shaped, self.deny_tool or None)
+            each is not None
+            for each in (*given, *shaped, *stored, self.deny_tool or None)
         )
 
     @property
@@ -208,6 +213,7 @@ class SessionChoices(NamedTuple):
                 resumed with the plan of now.
         """
         from amplifier.app.session_selection import SessionSelector
+        from amplifier.app.store_choice import StoreChoice
 
         if self.keep is not None and (latest or resume is not None):
             raise click.UsageError(
@@ -222,6 +228,7 @@ class SessionChoices(NamedTuple):
             latest=latest,
             keep=self.keep,
             with_current_plan=self.with_current_plan,
+            choice=StoreChoice(store=self.store, namespace=self.namespace),
         )
 
 
@@ -236,7 +243,10 @@ def session_choices(ctx: click.Context) -> SessionChoices:
 def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
     # Gathered beside the parameters, so that a command does not list fifteen of them to
     # hand them on.
-    ctx.meta.setdefault(_CHOICES, {})[parameter.name] = value
+    known = ctx.meta.setdefault(_CHOICES, {})
+    # a group's option holds for its command, which has it too
+    if value is not None or parameter.name not in known:
+        known[parameter.name] = value
 
 
 def _dollars(text: str) -> Decimal:
@@ -277,6 +287,12 @@ _MADE_OF = (
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="A mount plan (YAML or JSON) instead of profile and settings.",
     ),
+)
+_STORE_HELP = "Where sessions stand: files, or a URL that several machines share; default as the settings say."
+_NAMESPACE_HELP = "Whose sessions are meant in such a store; default the name of the project's folder."
+_STORED = (
+    _chosen("--store", metavar="STORE", help=_STORE_HELP),
+    _chosen("--namespace", metavar="NAME", help=_NAMESPACE_HELP),
 )
 _FIRST_TOOL = _chosen(
     "--tool", metavar="NAME", help="The tool that the model must call first."
@@ -429,9 +445,16 @@ def consent_options(command: Callable[P, R]) -> Callable[P, R]:
 
 def session_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add all of that, and what decides who answers and how; `session_choices` returns it."""
-    for option in reversed((*_ASKED, *_SHAPED)):
+    for option in reversed((*_ASKED, *_SHAPED, *_STORED)):
         command = option(command)
     return made_of_options(consent_options(command))
+
+
+def store_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--store` and `--namespace`; `session_choices` returns them."""
+    for option in reversed(_STORED):
+        command = option(command)
+    return command
 
 
 def turn_options(command: Callable[P, R]) -> Callable[P, R]:

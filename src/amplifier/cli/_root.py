@@ -25,7 +25,7 @@ __all__ = ["main"]
 COMMANDS: Final[Mapping[str, str]] = {
     "acp": "amplifier.cli.acp",
     "agent": "amplifier.cli.agent",
-    "answer": "amplifier.cli.question:answer",
+    "answer": "amplifier.cli.questions:answer",
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",
@@ -42,7 +42,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plugin": "amplifier.cli.plugin",
     "profile": "amplifier.cli.profile",
     "provider": "amplifier.cli.provider",
-    "question": "amplifier.cli.question",
+    "questions": "amplifier.cli.questions",
     "resume": "amplifier.cli.resume",
     "run": "amplifier.cli.run",
     "serve": "amplifier.cli.serve",

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import debug_option, store_options
 from amplifier.cli._sessions import (
     about,
     all_option,
     cleaner,
     find,
+    project_sessions,
     report_moved,
     require_locks,
 )
@@ -70,6 +71,7 @@ def export(
 
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@store_options
 @output_option
 @debug_option
 def import_(file: Path, output: str) -> None:
@@ -83,17 +85,12 @@ def import_(file: Path, output: str) -> None:
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
     from amplifier.app.store.imported import import_session
-    from amplifier.app.store.store import SessionStore
 
     require_locks()
-    places = Places.find()
-    SecretStore.of(places).enter()  # the person's own are looked for as well
-    working_dir = str(places.working_dir)
-    made = anyio.run(
-        partial(import_session, SessionStore.of(places), file, working_dir=working_dir)
-    )
+    store = project_sessions()  # the person's own secrets are looked for as well
+    working_dir = str(Places.find().working_dir)
+    made = anyio.run(partial(import_session, store, file, working_dir=working_dir))
     if output == "json":
         say_json(about(made))
     else:

@@ -10,11 +10,11 @@ import click
 
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import (
-    all_option,
+    file_stores,
     find_broken,
+    projects_option,
     require_locks,
     shown_text,
-    stores,
 )
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
@@ -28,7 +28,7 @@ __all__ = ["diagnose", "repair"]
 
 @click.command()
 @click.argument("name", metavar="[SESSION]", required=False, shell_complete=sessions)
-@all_option
+@projects_option
 @output_option
 @debug_option
 @click.pass_context
@@ -43,7 +43,7 @@ def diagnose(
     if name is None:
         found = [
             each
-            for store in stores(all_projects=all_projects)
+            for store in file_stores(all_projects=all_projects)
             for each in diagnose_all(store)
         ]
     else:
@@ -61,7 +61,7 @@ def diagnose(
 
 @click.command()
 @click.argument("name", metavar="SESSION", shell_complete=sessions)
-@all_option
+@projects_option
 @output_option
 @debug_option
 def repair(name: str, all_projects: bool, output: str) -> None:

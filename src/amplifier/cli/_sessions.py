@@ -11,24 +11,32 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
+from amplifier.cli._options import session_choices, store_options
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
+    from amplifier.app.store.shared import SharedSessions
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
+    from amplifier.app.store_choice import StoreChoice
     from amplifier_sdk.jsontypes import JSONObject
     from amplifier_sdk.messages import MessageDict
 
 __all__ = [
     "about",
     "all_option",
+    "chosen_store",
     "cleaner",
+    "file_stores",
     "find",
     "find_broken",
     "label",
     "moved_reported",
+    "project_sessions",
+    "projects_option",
     "report_moved",
     "require_locks",
+    "shared_sessions",
     "shown_text",
     "stores",
     "when",
@@ -44,19 +52,26 @@ _LEFT_OUT: Final = (
     "further",
 )
 
+_SESSIONS: Final = "amplifier.sessions"
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def all_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--all-projects`."""
+def projects_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--all-projects`, for what is done to files alone."""
     return click.option(
         "--all-projects", is_flag=True, help="Look at the sessions of every project."
     )(command)
 
 
-def stores(*, all_projects: bool) -> list[SessionStore]:
-    """Return the store of this project, or those of all."""
+def all_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--all-projects`, `--store` and `--namespace`."""
+    return projects_option(store_options(command))
+
+
+def file_stores(*, all_projects: bool) -> list[SessionStore]:
+    """Return the files of this project, or those of all."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
     from amplifier.app.store.store import SessionStore
@@ -67,6 +82,55 @@ def stores(*, all_projects: bool) -> list[SessionStore]:
     return [SessionStore.of(places)]
 
 
+def chosen_store() -> StoreChoice:
+    """Return where the person said that sessions stand; the person's secrets are in the environment afterwards."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.settings.secrets import SecretStore
+    from amplifier.app.store_choice import StoreChoice
+
+    SecretStore.of(Places.find()).enter()
+    chosen = session_choices(click.get_current_context())
+    return StoreChoice(store=chosen.store, namespace=chosen.namespace)
+
+
+def project_sessions() -> SessionStore:
+    """Return the sessions of this project, in its files or where else the person wants them."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+
+    found = chosen_store().sessions(Places.find())
+    # copies of sessions go with the object, and a command may hold their paths alone
+    click.get_current_context().meta.setdefault(_SESSIONS, []).append(found)
+    return found
+
+
+def shared_sessions() -> SharedSessions | None:
+    """Return the sessions of this project where a store has them; `None` where they are files."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.store.shared import SharedSessions
+
+    found = project_sessions()
+    return found if isinstance(found, SharedSessions) else None
+
+
+def stores(*, all_projects: bool) -> list[SessionStore]:
+    """Return the store of this project, or those of all; of one that several machines share who its sessions are.
+
+    Raises:
+        click.UsageError: all projects are asked for, and a store has those of this one.
+    """
+    shared = shared_sessions()
+    if shared is None:
+        return file_stores(all_projects=all_projects)
+    if all_projects:
+        raise click.UsageError(
+            "--all-projects is about files; in a store --namespace names a project"
+        )
+    shared.read_records()
+    return [shared]
+
+
 def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]:
     """Find a session by its id, the beginning of it, or its name, and the store that it is in.
 
@@ -75,16 +139,20 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     """
     # with the runtime: help and wrong usage need none
     from amplifier.app.store.selection import find_session
+    from amplifier.app.store.shared import SharedSessions
     from amplifier.app.store.store import SessionStore
 
-    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    known = stores(all_projects=all_projects)
+    if isinstance(known[0], SharedSessions):
+        return known[0], known[0].find(name)
+    roots = [store.sessions for store in known]
     with moved_reported():
         session = find_session(roots, name)
     return SessionStore(session.folder.parent.parent), session
 
 
 def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
-    """Find a session as `find` does, also one that is damaged; return its id.
+    """Find a session of files as `find` does, also one that is damaged; return its id.
 
     Raises:
         ConfigError: there is none, or several; names them.
@@ -92,7 +160,7 @@ def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
     from amplifier.app.store.selection import find_outline
     from amplifier.app.store.store import SessionStore
 
-    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    roots = [store.sessions for store in file_stores(all_projects=all_projects)]
     with moved_reported():
         found = find_outline(roots, name)
     return SessionStore(found.folder.parent.parent), found.session_id
@@ -137,9 +205,13 @@ def require_locks() -> None:
 
 
 def about(session: StoredSession) -> JSONObject:
-    """Return who a session is and how it stands as JSON data, with every key, and without what a child is made of."""
+    """Return who a session is and how it stands as JSON data, with every key, and without what a child is made of.
+
+    Its folder is `None` where a store has it, and this process a copy alone.
+    """
     import attrs  # with the runtime: help and wrong usage need none
 
+    from amplifier.app.store.shared import is_copy
     from amplifier.app.store.states import state_of
 
     written = session.record.to_dict()
@@ -152,7 +224,7 @@ def about(session: StoredSession) -> JSONObject:
         **data,
         "prompt": shown_text(session.record.prompt),
         "state": state,
-        "folder": str(session.folder),
+        "folder": None if is_copy(session.folder) else str(session.folder),
     }
 
 

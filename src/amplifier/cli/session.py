@@ -18,6 +18,7 @@ from amplifier.cli._sessions import (
     find,
     label,
     report_moved,
+    shared_sessions,
     shown_text,
     stores,
     when,
@@ -181,7 +182,12 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
     """
     from amplifier.app.store.search import search_folders
 
-    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    shared = shared_sessions()
+    if shared is not None:
+        shared.read_matches(text, limit)
+        roots = [shared.sessions]
+    else:
+        roots = [store.sessions for store in stores(all_projects=all_projects)]
     found = search_folders(roots, text, limit=limit)
     if output == "json":
         say_json(

@@ -19,6 +19,7 @@ __all__ = [
     "changed",
     "fence",
     "follower_key",
+    "holder",
     "list_records",
     "read_children",
     "read_record",
@@ -136,6 +137,16 @@ def renew(connection: Connection, namespace: str, lease: Lease) -> None:
 def release(connection: Connection, namespace: str, lease: Lease) -> None:
     """End a lease; one that has ended is left as it is."""
     connection.execute(_RELEASE, (namespace, lease.session_id, lease.token))
+
+
+def holder(connection: Connection, namespace: str, session_id: str) -> str | None:
+    """Return who has the lease on a session at the moment; `None` for nobody."""
+    found = connection.execute(
+        "SELECT lease_owner FROM amplifier.sessions WHERE namespace = %s"
+        " AND session_id = %s AND lease_expires > clock_timestamp()",
+        (namespace, session_id),
+    ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def changed(connection: Connection, namespace: str, session_id: str) -> None:

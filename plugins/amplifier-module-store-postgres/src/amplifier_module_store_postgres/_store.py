@@ -76,6 +76,10 @@ class PostgresSessionStore:
         """End a lease; one that has ended is left as it is."""
         await self.database.run(_rows.release, self.namespace, lease)
 
+    async def holder(self, session_id: str) -> str | None:
+        """Return who may write a session at the moment; `None` for nobody."""
+        return await self.database.run(_rows.holder, self.namespace, session_id)
+
     async def write_record(self, lease: Lease, record: JSONObject) -> None:
         """Write who a session is."""
         await self.database.run(_rows.write_record, self.namespace, lease, record)

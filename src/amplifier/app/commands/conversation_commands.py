@@ -93,7 +93,8 @@ class ConversationCommands:
             at_turn = _number(first, "turns that go along")
         else:
             at_turn = None
-        store = SessionStore.of(self.talk.opened.composition.places)
+        opened = self.talk.opened
+        store = opened.store or SessionStore.of(opened.composition.places)
         session = StoredSession(folder=kept.folder, record=kept.record)
         try:
             made = await fork_session(

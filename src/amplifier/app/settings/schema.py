@@ -99,10 +99,15 @@ class InstructionSettings:
 
 @attrs.frozen(kw_only=True)
 class _Sessions:
-    """How sessions are stored: `sync` survives a power loss, `async` the end of the process; unless `keep` is false."""
+    """How sessions are stored: `sync` survives a power loss, `async` the end of the process; unless `keep` is false.
+
+    `store` is `files`, or the URL of a store of several machines, and `namespace` says whose sessions are meant there.
+    """
 
     keep: bool = True
     durability: Literal["sync", "async"] = "async"
+    store: str = "files"
+    namespace: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from amplifier.app.store.log_files import (
 from amplifier.app.store.records import CHECKSUM, SessionRecord, record_bytes
 from amplifier.app.store.search import search_sessions
 from amplifier.app.store.selection import outlines_in
+from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.app.store.stored import read_metadata
 from amplifier.app.store.stored_questions import (
@@ -48,7 +50,7 @@ from amplifier_sdk.stores import (
     StoredQuestion,
 )
 
-__all__ = ["FileSessionStore"]
+__all__ = ["FileSessionStore", "is_document", "read_files"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,6 +88,10 @@ class FileSessionStore:
             await self._write(lease, _release, lease)
         except LeaseLostError:
             return
+
+    async def holder(self, session_id: str) -> str | None:
+        """Return who may write a session at the moment, or has it open; `None` for nobody."""
+        return await _run(holder_of, self.files.folder(session_id))
 
     async def write_record(self, lease: Lease, record: JSONObject) -> None:
         """Write who a session is."""
@@ -302,7 +308,7 @@ def _read_record(folder: Path) -> JSONObject | None:
 
 
 def _write_document(folder: Path, name: str, content: bytes) -> None:
-    if not _is_document(name):
+    if not is_document(name):
         raise StoreError(f"{name!r:.80} is no name of a document")
     write_private(folder / name, content)
 
@@ -317,13 +323,28 @@ def _read_documents(folder: Path) -> Mapping[str, bytes]:
         if file.name in _OTHERS or file.name.startswith(".") or file.suffix == ".lock":
             continue
         # Whoever takes the session elsewhere would leave it behind unasked.
-        if not _is_document(file.name) or file.is_symlink() or not file.is_file():
+        if not is_document(file.name) or file.is_symlink() or not file.is_file():
             raise StoreError(f"{str(file)!r} is no file that a store takes along")
         documents[file.name] = file.read_bytes()
     return documents
 
 
-def _is_document(name: str) -> bool:
+def read_files(folder: Path) -> tuple[JSONObject | None, Mapping[str, bytes]]:
+    """Return the record and the documents of a folder; folders and links among them are left out."""
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, {}
+    files = [folder / name for name in names if is_document(name)]
+    documents = {
+        file.name: file.read_bytes()
+        for file in files
+        if file.is_file() and not file.is_symlink()
+    }
+    return _read_record(folder), documents
+
+
+def is_document(name: str) -> bool:
     """Tell whether a name is one of a file that the session has besides its own, and leads nowhere else."""
     if name in _OTHERS or not name or name.startswith("."):
         return False

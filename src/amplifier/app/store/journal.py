@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 import attrs
 from anyio import to_thread
 
 from amplifier.app.store.amounts import Amounts
 from amplifier.app.store.interrupted import CHILD_ENDED, InterruptedTurn, read_turns
-from amplifier_kit.files.appendlog import AppendLog, Damage, Durability, Expected
+from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLog,
+    Damage,
+    Durability,
+    Expected,
+)
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import tool_message
 from amplifier_sdk.journal import (
@@ -22,10 +28,10 @@ from amplifier_sdk.journal import (
     TurnEnded,
     TurnStarted,
 )
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["EXPECTED", "REMEDY", "FileJournal"]
+__all__ = ["EXPECTED", "REMEDY", "FileJournal", "JournalReplica"]
 
 REMEDY: Final = "'amplifier session repair' moves it aside"
 """What helps where a file of a session is no log."""
@@ -44,18 +50,29 @@ _KINDS: Final[Mapping[type[JournalRecord], str]] = {
 _Clean: TypeAlias = Callable[[MessageDict], MessageDict]
 
 
+class JournalReplica(Protocol):
+    """Where else the records of a journal stand; a turn does nothing before they do."""
+
+    async def append(self, records: Sequence[AppendedRecord]) -> None:
+        """Store records that the journal's file has by now; what it raises stops the turn."""
+
+    async def begin_anew(self) -> None:
+        """Store how the session stands now that its turns are in its transcript, and the empty journal."""
+
+
 @attrs.define(eq=False)
 class FileJournal:
     """The journal of a session, the capability `session.journal`; it holds what the transcript does not have yet.
 
     `turns` are those that it had when it was opened, `turn_id` is the one that it records now, and `works_for` the
-    turn of the session's parent that this one is a part of.
+    turn of the session's parent that this one is a part of. `replica` gets every record as well, where there is one.
     """
 
     _log: AppendLog
     turns: tuple[InterruptedTurn, ...]
     turn_id: str | None = None
     works_for: str = ""
+    replica: JournalReplica | None = None
     _clean: _Clean | None = None
 
     @classmethod
@@ -95,8 +112,7 @@ class FileJournal:
         data = to_json(record)
         if isinstance(record, TurnStarted) and isinstance(data, dict):
             data = {**data, "works_for": self.works_for}
-        await self._log.append(_KINDS[type(record)], data)
-        self._log.take()
+        await self._write(_KINDS[type(record)], data)
         self.turn_id = record.turn_id
 
     async def note_child(self, session_id: str, turn_id: str, spent: Amounts) -> None:
@@ -133,6 +149,8 @@ class FileJournal:
         """
         self.turns = ()
         await self._log.replace(())
+        if self.replica is not None:
+            await self.replica.begin_anew()
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -147,8 +165,13 @@ class FileJournal:
             "child_turn": child_turn,
             "spent": {**spent},
         }
-        await self._log.append(CHILD_ENDED, data)
-        self._log.take()
+        await self._write(CHILD_ENDED, data)
+
+    async def _write(self, kind: str, data: JSONValue) -> None:
+        await self._log.append(kind, data)
+        records = self._log.take()
+        if self.replica is not None:
+            await self.replica.append(records)
 
 
 def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:

@@ -190,6 +190,16 @@ class SessionStore:
         """
         return find_session([self.sessions], name)
 
+    def apart(self) -> SessionStore:
+        """Return the same sessions for whoever looks for another one while one is open."""
+        return self
+
+    def latest(self) -> StoredSession | None:
+        """Return the session in which something happened last, if any."""
+        # Sessions of one tool call are no conversation that a person means by "the latest".
+        every = (session for session in self.all() if session.record.command is None)
+        return next(every, None)
+
     def families(self, session_ids: Sequence[str]) -> list[list[StoredSession]]:
         """Return each of some sessions with all that came of it, children before their parents.
 

@@ -67,7 +67,8 @@ class ChatCommands:
 
     async def _resume(self, arguments: str) -> CommandAnswer:
         opened = self.chat.talk.opened
-        store = SessionStore.of(opened.composition.places)
+        store = opened.store or SessionStore.of(opened.composition.places)
+        store = store.apart()
         own = opened.session.session_id
         try:
             if arguments:

@@ -65,7 +65,8 @@ def converse(
             return
         configure_logs(debug=debug)
         # What the next session is made of is recorded with it.
-        chosen = choose_session(PlanOptions(), SessionSelector(resume=chat.followed_by))
+        followed = SessionSelector(resume=chat.followed_by, choice=wanted.choice)
+        chosen = choose_session(PlanOptions(), followed)
 
 
 class _Chat:

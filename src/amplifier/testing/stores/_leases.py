@@ -90,6 +90,18 @@ async def _release(subject: StoreSubject) -> None:
         await other.append(second, "journal", [entry("mine")])
 
 
+async def _holder(subject: StoreSubject) -> None:
+    async with opened(subject) as one, opened(subject) as other:
+        same("who has a session that is not there", await one.holder("s1"), None)
+        lease = await one.acquire("s1", owner="worker 1", period=PERIOD)
+        same("who has the lease", await other.holder("s1"), "worker 1")
+        await one.release(lease)
+        same("who has a lease that was released", await other.holder("s1"), None)
+        await one.acquire("s1", owner="worker 1", period=PERIOD)
+        await subject.expire_leases()
+        same("who has a lease that ended", await other.holder("s1"), None)
+
+
 async def _takeover(subject: StoreSubject) -> None:
     async with opened(subject) as one, opened(subject) as other:
         first = await begin(one, "s1")
@@ -195,6 +207,12 @@ LEASES: Final = (
         says="A released lease is given again, with a higher token, and released by its holder alone.",
         fix="Keep the last token of a session for ever, and compare it in `release`.",
         check=_release,
+    ),
+    StoreBehavior(
+        id="lease.names-its-holder",
+        says="Anybody can ask who has the lease on a session; one that ended has no holder.",
+        fix="Compare the end of the lease with the store's clock.",
+        check=_holder,
     ),
     StoreBehavior(
         id="lease.is-taken-over",

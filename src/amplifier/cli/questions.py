@@ -1,38 +1,47 @@
-"""`amplifier question` and `amplifier answer`: what sessions wait for a person to decide."""
+"""`amplifier questions` and `amplifier answer`: what sessions wait for a person to decide."""
 
 from __future__ import annotations
 
 import getpass
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import debug_option, store_options
+from amplifier.cli._sessions import chosen_store
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.store.file_store import FileSessionStore
     from amplifier_sdk.jsontypes import JSONValue
-    from amplifier_sdk.stores import StoredQuestion
+    from amplifier_sdk.stores import SessionStore, StoredQuestion
 
-__all__ = ["answer", "question"]
+__all__ = ["answer", "questions"]
+
+T = TypeVar("T")
 
 _WAITS: Final = "waits"
 
 
-@click.group()
+@click.group(invoke_without_command=True)
+@store_options
 @debug_option
-def question() -> None:
-    """Show what sessions of this project wait for you to decide; `amplifier answer` decides it."""
+@click.pass_context
+def questions(ctx: click.Context) -> None:
+    """Show what sessions of this project wait for you to decide; `amplifier answer` decides it.
+
+    Without a verb, list them.
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(_list)
 
 
-@question.command("list")
+@questions.command("list")
 @click.option("--all", "is_all", is_flag=True, help="Also those that take no answer.")
+@store_options
 @output_option
 @debug_option
 def _list(is_all: bool, output: str) -> None:
@@ -52,8 +61,9 @@ def _list(is_all: bool, output: str) -> None:
         say(line)
 
 
-@question.command("show")
+@questions.command("show")
 @click.argument("question_id", metavar="ID")
+@store_options
 @output_option
 @debug_option
 def _show(question_id: str, output: str) -> None:
@@ -80,6 +90,7 @@ def _show(question_id: str, output: str) -> None:
 @click.command()
 @click.argument("question_id", metavar="ID")
 @click.argument("decision", metavar="ANSWER")
+@store_options
 @debug_option
 def answer(question_id: str, decision: str) -> None:
     """Answer question ID with ANSWER, one of its options: `allow` or `deny`.
@@ -87,26 +98,31 @@ def answer(question_id: str, decision: str) -> None:
     The first answer counts, and allows one call as it was shown; the same answer again changes nothing. The session
     acts on it when it is resumed.
     """
-    import anyio
-
-    answering = partial(_store().answer, question_id, decision, by=getpass.getuser())
-    answered = anyio.run(answering)
+    by = getpass.getuser()
+    answered = _with_store(lambda store: store.answer(question_id, decision, by=by))
     say(f"{answered.question_id}: {answered.answer}, by {answered.answered_by}")
 
 
-def _store() -> FileSessionStore:
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.store.file_store import FileSessionStore
-    from amplifier.app.store.store import SessionStore
-
-    return FileSessionStore(SessionStore.of(Places.find()))
-
-
 def _questions() -> tuple[StoredQuestion, ...]:
-    import anyio
+    return _with_store(lambda store: store.questions())
 
-    return anyio.run(_store().questions)
+
+def _with_store(use: Callable[[SessionStore], Awaitable[T]]) -> T:
+    """Open the store that the person chose for one use."""
+    import anyio  # with the runtime: help and wrong usage need none
+
+    from amplifier.app.directories import Places
+
+    choice = chosen_store()
+
+    async def used() -> T:
+        store = await choice.opened(Places.find())
+        try:
+            return await use(store)
+        finally:
+            await store.aclose()
+
+    return anyio.run(used)
 
 
 def _call_lines(details: Mapping[str, JSONValue]) -> Iterator[str]:

@@ -1,0 +1,171 @@
+"""A session's files on this machine, and the same session in a store of several machines."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.file_store import is_document, read_files
+from amplifier.app.store.log_files import read_entries, replace_entries
+from amplifier.app.store.records import SessionRecord, record_bytes
+from amplifier.app.store.stored_questions import changing_questions, read_questions
+from amplifier.app.store.writer import METADATA
+from amplifier_kit.files.appendlog import AppendedRecord
+from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.private_append import make_folders
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.stores import (
+    Lease,
+    LogEntry,
+    LogName,
+    SessionLog,
+    SessionStore,
+    StoredQuestion,
+)
+
+__all__ = ["SessionReplica", "fetch"]
+
+_LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript")
+"""What a session has to have to be resumed; what watchers were shown of it stays in the store."""
+
+
+async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
+    """Put a session of a store into the files of a folder; return whether there is one.
+
+    What the files say of it so far is gone: the store has the session, and a machine a copy of it.
+    """
+    record = await store.read_record(session_id)
+    await to_thread.run_sync(_empty, folder)
+    if record is None:
+        return False
+    logs = {log: await store.read_log(session_id, log) for log in _LOGS}
+    documents = await store.read_documents(session_id)
+    questions = await store.questions(session_id)
+    await to_thread.run_sync(_write, folder, record, logs, documents, questions)
+    return True
+
+
+@attrs.define(eq=False)
+class SessionReplica:
+    """Brings what the files of an open session say into a store: records of the journal at once, the rest with turns.
+
+    Args:
+        store: where the session stands.
+        lease: on the session there.
+        folder: its files.
+    """
+
+    store: SessionStore
+    lease: Lease
+    folder: Path
+    _has_turn: bool = False
+    _documents: Mapping[str, bytes] = attrs.field(factory=dict)
+
+    async def append(self, records: Sequence[AppendedRecord]) -> None:
+        """Store records of the journal.
+
+        Raises:
+            LeaseLostError: another machine has taken the session over.
+            StoreUnavailableError: the store does not answer.
+        """
+        if not self._has_turn:
+            self._has_turn = True
+            # who takes the session over after this machine died knows what it is made of
+            await self.store_files()
+        entries = [
+            LogEntry(kind=each.kind, data=each.data, at=each.at) for each in records
+        ]
+        await self.store.append(self.lease, "journal", entries)
+
+    async def begin_anew(self) -> None:
+        """Store how the turn left the session.
+
+        Raises:
+            LeaseLostError: another machine has taken the session over.
+            StoreUnavailableError: the store does not answer.
+        """
+        # in the order in which the files were written: the journal has the turn until the transcript does
+        await self.store_files()
+        journal = await to_thread.run_sync(read_entries, self.folder, "journal")
+        await self.store.replace(self.lease, "journal", journal)
+
+    async def store_files(self) -> None:
+        """Store what the files say by now, but for the journal.
+
+        Raises:
+            LeaseLostError: another machine has taken the session over.
+            StoreUnavailableError: the store does not answer.
+        """
+        session_id = self.lease.session_id
+        record, documents = await to_thread.run_sync(read_files, self.folder)
+        known = await self.store.read_record(session_id)
+        if record is None:
+            return
+        if known is None and not (self._has_turn or _is_used(record)):
+            return  # nothing was said in it, and it is forgotten
+        # first, since nothing else is taken of a session that has none
+        if record != known:
+            await self.store.write_record(self.lease, record)
+        await self._store_transcript()
+        for name, content in documents.items():
+            if self._documents.get(name) != content:
+                await self.store.write_document(self.lease, name, content)
+        self._documents = documents
+        await self._store_questions()
+
+    async def _store_transcript(self) -> None:
+        said = await to_thread.run_sync(read_entries, self.folder, "transcript")
+        known = await self.store.read_log(self.lease.session_id, "transcript")
+        count = len(known.entries)
+        if said.entries[:count] != known.entries or known.began is None:
+            await self.store.replace(self.lease, "transcript", said)
+        elif said.entries[count:]:
+            await self.store.append(self.lease, "transcript", said.entries[count:])
+
+    async def _store_questions(self) -> None:
+        asked = await to_thread.run_sync(read_questions, self.folder)
+        known = {
+            each.question_id: each
+            for each in await self.store.questions(self.lease.session_id)
+        }
+        for question_id, question in asked.items():
+            if question_id not in known:
+                await self.store.ask(self.lease, question)
+            elif question.is_void and not known[question_id].is_void:
+                await self.store.void_questions(self.lease)
+
+
+def _is_used(record: JSONObject) -> bool:
+    return not SessionRecord.from_dict(record, subject="record").is_unused
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _write(
+    folder: Path,
+    record: JSONObject,
+    logs: Mapping[LogName, SessionLog],
+    documents: Mapping[str, bytes],
+    questions: Sequence[StoredQuestion],
+) -> None:
+    subject = "record of a session in the store"
+    session_id = SessionRecord.from_dict(record, subject=subject).session_id
+    make_folders(folder)
+    for log, content in logs.items():
+        if content.began is not None:
+            replace_entries(folder, log, content)
+    for name, document in documents.items():
+        if is_document(name):  # no name in a database leads out of the folder
+            write_private(folder / name, document)
+    if questions:
+        with changing_questions(folder) as changed:
+            changed.update({each.question_id: each for each in questions})
+    write_private(folder / METADATA, record_bytes(record, session_id))

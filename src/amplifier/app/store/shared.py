@@ -1,0 +1,266 @@
+"""The sessions of a store of several machines, used as those of a project's files are.
+
+A session that is opened is leased there and copied here. Its journal is written to both, before each effect; what it
+says at the end of a turn is brought back. The copy is one process's own and goes with it: the store has the session.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final, ParamSpec, TypeVar
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier.app.store.leases import LeaseState
+from amplifier.app.store.log_files import replace_entries
+from amplifier.app.store.records import SessionRecord, record_bytes
+from amplifier.app.store.replica import SessionReplica, fetch
+from amplifier.app.store.selection import find_session
+from amplifier.app.store.store import Cleanup
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.stored import StoredSession
+from amplifier.app.store.writer import METADATA, KeptSession
+from amplifier.kernel.groups import open_group
+from amplifier.kernel.reports import report
+from amplifier_kit.files.appendlog import Durability
+from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.private_append import make_folders
+from amplifier_sdk.errors import AmplifierError, StoreUnavailableError
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.stores import Lease, LogEntry, SessionLog, SessionStore
+
+__all__ = ["SharedSessions", "is_copy"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PERIOD: Final = 30.0
+"""Seconds after which another machine may take a session over whose process died."""
+
+_PREFIX: Final = "amplifier-sessions-"
+_CLOSING: Final = 15.0
+_ALL: Final = 1_000_000
+_OWNER: Final = "amplifier"
+_LEFT_OUT: Final = SessionLog(entries=(LogEntry(kind="left_out", data={}, at=0.0),))
+"""Stands in the copy of a session's record in place of its transcript, which lists do not need."""
+
+
+@attrs.frozen(eq=False)
+class SharedSessions(ProjectSessions):
+    """Sessions that stand in a store of several machines.
+
+    Args:
+        root: the folder of this process's copies; see `of_store`.
+        opener: opens the store.
+    """
+
+    opener: Callable[[], Awaitable[SessionStore]]
+
+    @classmethod
+    def of_store(cls, opener: Callable[[], Awaitable[SessionStore]]) -> SharedSessions:
+        """Return the sessions of a store; the copies are removed with the object, or at the end of the process."""
+        made = cls(Path(mkdtemp(prefix=_PREFIX)), opener)
+        weakref.finalize(made, shutil.rmtree, made.root, ignore_errors=True)
+        return made
+
+    @asynccontextmanager
+    async def open(
+        self, record: SessionRecord, *, durability: Durability = "written"
+    ) -> AsyncIterator[KeptSession]:
+        """Open a session for writing, here and in the store; see `SessionStore.open`.
+
+        Raises:
+            LeaseHeldError: somebody else writes it.
+            LeaseLostError: another machine took it over meanwhile.
+            StoreUnavailableError: the store does not answer.
+        """
+        session_id = record.session_id
+        async with self._store() as store, _leased(store, session_id) as lease:
+            await self._fetch(store, [session_id])
+            async with super().open(record, durability=durability) as kept:
+                replica = SessionReplica(store, lease, kept.folder)
+                kept.journal.replica = replica
+                async with open_group() as group:
+                    group.start_soon(_renew, store, lease)
+                    async with _brought_back(replica):
+                        yield kept
+                    group.cancel_scope.cancel()
+
+    def apart(self) -> SharedSessions:
+        """Return the same sessions with copies of their own: what is open here is not copied again."""
+        return type(self).of_store(self.opener)
+
+    def find(self, name: str) -> StoredSession:
+        """Return the session of an id, of its beginning, or of a name, with its history."""
+        self.read_records()
+        found = find_session([self.sessions], name)
+        _run(self._read_family, found.record)
+        return found
+
+    def latest(self) -> StoredSession | None:
+        """Return the session in which something happened last, with its history."""
+        found = super().latest()
+        if found is not None:
+            _run(self._read_family, found.record)
+        return found
+
+    def all(self, *, children: bool = False) -> list[StoredSession]:
+        """Return the sessions, the latest first, without what was said in them."""
+        self.read_records()
+        return super().all(children=children)
+
+    def read_records(self) -> None:
+        """Copy who the sessions are, and whether somebody has them open; nothing of what was said in them."""
+        _run(self._read_records)
+
+    def read_matches(self, text: str, limit: int) -> None:
+        """Copy the sessions in which a text stands."""
+        _run(self._read_matches, text, limit)
+
+    def delete_family(
+        self, family: Sequence[StoredSession], leases: Sequence[Lease] = ()
+    ) -> list[str]:
+        """Delete the sessions of a family, as `families` returned them; return their ids.
+
+        Raises:
+            LeaseHeldError: somebody writes one of them; nothing is deleted.
+        """
+        deleted = _run(self._delete, family[-1].record.session_id, leases)
+        for session_id in deleted:
+            shutil.rmtree(self.folder(session_id), ignore_errors=True)
+        return deleted
+
+    def cleanup(self, before: float) -> Cleanup:
+        """Delete the sessions in which nothing has happened since; those that somebody writes stay."""
+        return Cleanup(deleted=_run(self._clean_up, before))
+
+    @asynccontextmanager
+    async def _store(self) -> AsyncIterator[SessionStore]:
+        store = await self.opener()
+        try:
+            yield store
+        finally:
+            with anyio.CancelScope(shield=True):
+                await store.aclose()
+
+    async def _fetch(self, store: SessionStore, session_ids: list[str]) -> None:
+        """Copy sessions and all that came of them."""
+        for session_id in session_ids:  # which grows
+            await fetch(store, session_id, self.folder(session_id))
+            session_ids += await store.children(session_id)
+
+    async def _read_family(self, record: SessionRecord) -> None:
+        """Copy a session with all that came of it, and those that it came of: they say what it is made of."""
+        async with self._store() as store:
+            await self._fetch(store, [record.session_id])
+            parent = record.parent_id
+            while parent is not None:
+                await fetch(store, parent, self.folder(parent))
+                above = await store.read_record(parent)
+                parent = None if above is None else _parent_of(above)
+            holder = await store.holder(record.session_id)
+            await to_thread.run_sync(
+                _note_holder, self.folder(record.session_id), holder
+            )
+
+    async def _read_records(self) -> None:
+        async with self._store() as store:
+            for record in await store.list_sessions(limit=_ALL, children=True):
+                session_id = str(record["session_id"])
+                holder = await store.holder(session_id)
+                folder = self.folder(session_id)
+                await to_thread.run_sync(_write_record, folder, record, holder)
+
+    async def _read_matches(self, text: str, limit: int) -> None:
+        async with self._store() as store:
+            for session_id in await store.search(text, limit=limit):
+                await fetch(store, session_id, self.folder(session_id))
+
+    async def _delete(self, session_id: str, leases: Sequence[Lease]) -> list[str]:
+        async with self._store() as store:
+            return [*await store.delete(session_id, leases=leases)]
+
+    async def _clean_up(self, before: float) -> tuple[str, ...]:
+        async with self._store() as store:
+            return await store.cleanup(before)
+
+
+def is_copy(folder: Path) -> bool:
+    """Tell whether a session's folder is a copy of this process, and goes with it."""
+    return folder.parent.parent.name.startswith(_PREFIX)
+
+
+def _run(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run what asks the store, for callers that block."""
+    return anyio.run(partial(function, *args, **kwargs))
+
+
+@asynccontextmanager
+async def _leased(store: SessionStore, session_id: str) -> AsyncIterator[Lease]:
+    lease = await store.acquire(session_id, owner=_OWNER, period=_PERIOD)
+    try:
+        yield lease
+    finally:
+        with anyio.move_on_after(_CLOSING, shield=True):
+            try:
+                await store.release(lease)
+            except (AmplifierError, OSError) as error:
+                # it ends by itself
+                report("store.lease_not_released", error, session=session_id)
+
+
+@asynccontextmanager
+async def _brought_back(replica: SessionReplica) -> AsyncIterator[None]:
+    """Bring what the files say at the end of a block into the store, however it ends."""
+    try:
+        yield
+    except BaseException:
+        with anyio.move_on_after(_CLOSING, shield=True):
+            try:
+                await replica.store_files()
+            except (AmplifierError, OSError) as error:
+                # what ended the block counts, perhaps the very same
+                report("store.not_brought_back", error)
+        raise
+    await replica.store_files()
+
+
+async def _renew(store: SessionStore, lease: Lease) -> None:
+    """Keep a lease, until cancelled; a session that was taken over is left at once."""
+    while True:
+        await anyio.sleep(lease.period / 3)
+        try:
+            await store.renew(lease)
+        except (StoreUnavailableError, OSError) as error:
+            # the next record of the journal is refused, where it does not come back
+            report("store.lease_not_renewed", error, session=lease.session_id)
+
+
+def _parent_of(record: JSONObject) -> str | None:
+    parent = record.get("parent_id")
+    return parent if isinstance(parent, str) else None
+
+
+def _write_record(folder: Path, record: JSONObject, holder: str | None) -> None:
+    make_folders(folder)
+    written = record_bytes(record, str(record["session_id"]))
+    write_private(folder / METADATA, written)
+    # without anything said it would count as damaged
+    replace_entries(folder, "transcript", _LEFT_OUT)
+    _note_holder(folder, holder)
+
+
+def _note_holder(folder: Path, holder: str | None) -> None:
+    """Say in a copy that somebody has the session open, as its own files would."""
+    if holder is not None and folder.exists():
+        state = LeaseState(owner=holder, token=1, expires=time.time() + _PERIOD)
+        state.write(folder)

@@ -1,0 +1,173 @@
+"""The same commands over a store of several machines: `--store`, or the setting `sessions.store`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from amplifier.app.directories import Places
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.testing.postgres import PASSWORD, find_programs, running_server
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.stores import SessionStore
+from tests.cli.programs import BACKENDS, call, run, start, write_plan
+
+URL: Final = "shared://db/sessions"
+
+
+@pytest.fixture(autouse=True)
+def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a URL of the test's own name files, which no project has."""
+
+    async def open_shared(name: str, places: Places, *, namespace: str) -> SessionStore:
+        if name == "files":
+            return FileSessionStore(ProjectSessions.of(places))
+        assert name == URL
+        return FileSessionStore(ProjectSessions(tmp_path / "shared" / namespace))
+
+    monkeypatch.setattr("amplifier.app.store_choice.open_named_store", open_shared)
+
+
+@BACKENDS
+def test_a_session_is_begun_found_and_resumed_in_a_store(
+    tmp_path: Path, backend: str
+) -> None:
+    plan = str(write_plan(tmp_path, ["Milk and rum."]))
+    store = ("--store", URL)
+    first = call("run", "--plan", plan, *store, "--backend", backend, "What is on it?")
+    second = call("continue", *store, "--backend", backend, "And on Sunday?")
+    (listed,) = json.loads(call("session", "list", *store, "--json").stdout)
+    session = listed["session_id"]
+    shown = call("session", "show", session[:8], *store).output
+    hits = json.loads(call("session", "search", "MILK AND", *store, "--json").stdout)
+    exported = json.loads(call("session", "export", session, *store).stdout)
+
+    assert "Milk and rum." in first.output
+    assert "Milk and rum." in second.output
+    assert (listed["turn_count"], listed["folder"]) == (2, None)
+    assert shown.count("Milk and rum.") == 2
+    assert [hit["session_id"] for hit in hits] == [session]
+    assert len(exported["messages"]) == 4
+    # nothing of it stands in this machine's files
+    assert (
+        json.loads(call("session", "list", "--store", "files", "--json").stdout) == []
+    )
+
+
+def test_sessions_of_a_store_are_changed_there(tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path, ["Milk."]))
+    store = ("--store", URL)
+    call("run", "--plan", plan, *store, "What?")
+    (listed,) = json.loads(call("session", "list", *store, "--json").stdout)
+    session = listed["session_id"]
+    call("session", "rename", session, "groceries", *store)
+    call("session", "tag", "groceries", "food", *store)
+    forked = call("session", "fork", "groceries", *store).stdout.strip()
+    known = json.loads(call("session", "list", *store, "--json").stdout)
+    tree = call("session", "tree", *store).stdout
+    removed = call("session", "remove", forked, "--yes", *store).output
+    call("session", "rename", session, *store)
+    would = call("session", "cleanup", "--older-than", "0h", "--dry-run", *store).stdout
+    cleaned = call("session", "cleanup", "--older-than", "0h", "--yes", *store).stdout
+
+    assert {one["name"] for one in known} == {"groceries", None}
+    assert next(one["tags"] for one in known if one["name"]) == ["food"]
+    assert {one["session_id"] for one in known} == {session, forked}
+    assert forked in tree
+    assert forked in removed
+    assert would == cleaned == f"{session}\n"
+    assert json.loads(call("session", "list", *store, "--json").stdout) == []
+
+
+def test_the_settings_choose_the_store(tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path, ["Milk."]))
+    call("config", "set", "sessions.store", URL)
+    call("config", "set", "sessions.namespace", "kitchen")
+    call("run", "--plan", plan, "What?")
+
+    (listed,) = json.loads(call("session", "list", "--json").stdout)
+    assert (
+        tmp_path / "shared" / "kitchen" / "sessions" / listed["session_id"]
+    ).is_dir()
+    assert (
+        json.loads(call("session", "list", "--namespace", "x", "--json").stdout) == []
+    )
+    refused = call("session", "list", "--all-projects", expect=2)
+    assert "--namespace names a project" in refused.output
+
+
+def test_a_question_waits_in_the_store(tmp_path: Path) -> None:
+    speak: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
+    plan = str(write_plan(tmp_path, [speak, "So."], "tool-trials", "hooks-asks"))
+    store = ("--store", URL)
+    call("run", "--plan", plan, "--ask-later", *store, "go")
+    (asked,) = json.loads(call("questions", "list", *store, "--json").stdout)
+    answered = call("answer", asked["question_id"], "allow", *store).output
+    resumed = call("run", "--resume", asked["session_id"], "--ask-later", *store, "go")
+
+    assert "allow, by" in answered
+    assert "printed by a tool" in resumed.output
+    assert "No question waits" in call("questions", *store).stderr
+    assert "No question waits" in call("questions").stderr
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
+    with running_server(programs) as server:
+        yield server.url()
+
+
+@pytest.mark.process
+@pytest.mark.timeout(60)
+def test_a_process_that_is_killed_leaves_its_turn_in_the_database(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    waits: JSONObject = {"tool_calls": [{"name": "wait", "arguments": {}}]}
+    plan = str(write_plan(tmp_path, [waits], "tool-trials"))
+    command = ("run", "--plan", plan, "--store", database, "--output", "ndjson", "go")
+    with start(*command) as program:
+        assert program.stdout is not None
+        while b"tool_started" not in program.stdout.readline():
+            assert program.poll() is None
+        program.kill()
+        program.wait()
+    listed = run("session", "list", "--store", database, "--json")
+    (session,) = json.loads(listed.stdout)
+    shown = run("session", "show", session["session_id"], "--store", database)
+    held = run("continue", "--store", database, "And now?")
+
+    assert session["state"] == "open"
+    assert "Its last turn runs." in shown.stderr
+    assert held.returncode == 1
+    assert "is being written by amplifier" in held.stderr
+    assert "Traceback" not in held.stderr
+
+
+@pytest.mark.process
+@pytest.mark.timeout(60)
+def test_a_database_that_refuses_is_one_line(database: str) -> None:
+    closed = "postgresql://postgres@127.0.0.1:1/postgres"
+    for command in (
+        ("session", "list"),
+        ("session", "show", "s1"),
+        ("questions",),
+        ("answer", "q1", "allow"),
+        ("run", "hello"),
+    ):
+        refused = run(*command, "--store", closed)
+        assert refused.returncode == 1, command
+        assert "Traceback" not in refused.stderr
+        assert "127.0.0.1:1" in refused.stderr, refused.stderr
+        assert len(refused.stderr.splitlines()) == 1, refused.stderr
+    wrong = run("session", "list", "--store", database, PGPASSWORD="wrong-one")
+    assert "Check the user and the password" in wrong.stderr
+    assert "wrong-one" not in wrong.stderr
