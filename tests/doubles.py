@@ -213,6 +213,7 @@ class Worker:
         factory=lambda: {"type": "object"}
     )
     exclusive: bool = False
+    idempotent: bool = False
     description: str = "Works."
     inputs: list[JSONObject] = attrs.field(factory=list)
 

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.delegation import SpawnOptions as SpawnOptions
     from amplifier_sdk.engines import ExecutionEngine as ExecutionEngine
     from amplifier_sdk.errors import AmplifierError as AmplifierError
+    from amplifier_sdk.errors import ApprovalPendingError as ApprovalPendingError
     from amplifier_sdk.errors import ApprovalTimeoutError as ApprovalTimeoutError
     from amplifier_sdk.errors import (
         ApprovalUnavailableError as ApprovalUnavailableError,
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AmplifierError",
+    "ApprovalPendingError",
     "ApprovalProvider",
     "ApprovalRequest",
     "ApprovalResponse",
@@ -230,6 +232,7 @@ _HOME = {
     "ApprovalRequest": "approvals",
     "ApprovalResponse": "approvals",
     "ApprovalSystem": "contracts",
+    "ApprovalPendingError": "errors",
     "ApprovalTimeoutError": "errors",
     "ApprovalUnavailableError": "errors",
     "Arguments": "arguments",

@@ -56,4 +56,5 @@ class ApprovalProvider(Protocol):
         Raises:
             ApprovalTimeoutError: nobody answered within the request's `timeout`.
             ApprovalUnavailableError: nobody can be asked; the message says why.
+            ApprovalPendingError: the question is stored and its answer comes later; the turn is suspended.
         """

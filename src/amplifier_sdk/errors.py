@@ -16,7 +16,8 @@ AmplifierError
 │   ├── OwnerTaskError              a module needs `async with session`
 │   ├── BudgetExceededError         a limit is reached and nothing more may be spent
 │   ├── ChildNotFoundError          the session has no such child
-│   └── TurnCancelled               the turn was cancelled; holds the partial text
+│   ├── TurnCancelled               the turn was cancelled; holds the partial text
+│   └── TurnSuspendedError          the turn waits for an answer; its journal has what it did
 ├── StoreError                      a store of sessions cannot do what it was asked for
 │   ├── LeaseHeldError              somebody else may write the session
 │   ├── LeaseLostError              the writer's lease ended; nothing was written
@@ -29,6 +30,7 @@ AmplifierError
 │   └── StepFailedError             the action of a step raised an error
 ├── ScopeLeftOpenError              foreign code left a task group or a cancel scope open
 ├── OutputMisfitError               (also ValueError) an answer is not of the wanted type
+├── ApprovalPendingError            the answer comes later; the turn is suspended until then
 ├── ApprovalTimeoutError            nobody answered in time
 ├── ApprovalUnavailableError        nobody can be asked
 ├── MediaError                      (also ValueError) no media of its kind, or too large
@@ -66,6 +68,7 @@ __all__ = [
     "AbortError",
     "AccessDeniedError",
     "AmplifierError",
+    "ApprovalPendingError",
     "ApprovalTimeoutError",
     "ApprovalUnavailableError",
     "AuthenticationError",
@@ -112,6 +115,7 @@ __all__ = [
     "StreamError",
     "ToolError",
     "TurnCancelled",
+    "TurnSuspendedError",
     "did_you_mean",
 ]
 
@@ -353,6 +357,25 @@ class TurnCancelled(SessionError):  # noqa: N818  # a state, not a fault; the na
         self.partial_text = partial_text
         self.immediate = immediate
         super().__init__("The turn was cancelled" + (" at once" if immediate else ""))
+
+
+class TurnSuspendedError(SessionError):
+    """The turn waits for a person's answer and holds nothing meanwhile: its journal has what it did until now.
+
+    It was neither ended nor closed. Whoever runs it again with what is recorded of it has it continue.
+    """
+
+    def __init__(
+        self, message: str = "The turn is suspended until a person answers"
+    ) -> None:
+        super().__init__(message)
+
+
+class ApprovalPendingError(AmplifierError):
+    """The answer comes later: raised by an approval provider that stored the question.
+
+    The turn is suspended as soon as the calls that run have ended. When it is continued, the provider is called anew.
+    """
 
 
 class ApprovalTimeoutError(AmplifierError):

@@ -22,6 +22,8 @@ __all__ = [
     "Journal",
     "JournalRecord",
     "MessageWritten",
+    "RecordedAnswer",
+    "RecordedTurn",
     "TurnEnded",
     "TurnStarted",
 ]
@@ -80,6 +82,44 @@ JournalRecord: TypeAlias = (
     TurnStarted | MessageWritten | CallStarted | CallFinished | TurnEnded
 )
 """One line of the journal."""
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RecordedAnswer(Value):
+    """What a journal has of one answer of the model.
+
+    Args:
+        message: the assistant message.
+        started: the ids of its calls that were started.
+        finished: the ends of its calls by their ids, as far as they are known.
+        withheld: the ids of its calls whose arguments are not recorded as they were, since they had a secret in them.
+    """
+
+    message: MessageDict
+    started: frozenset[str] = frozenset()
+    finished: Mapping[str, CallFinished] = attrs.field(factory=dict)
+    withheld: frozenset[str] = frozenset()
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RecordedTurn(Value):
+    """A turn as its journal has it, from which it is continued after whoever ran it stopped in the middle.
+
+    The turn runs from its beginning, and what is recorded is not repeated: the model is asked for no answer that is
+    there, and no finished call runs again. A call that was started and has no end is in doubt, and runs again only
+    where its tool is `idempotent`.
+
+    Args:
+        turn_id: the turn, as its records call it: 32 hexadecimal digits.
+        answers: what the model answered, in order; none in a turn that begins now.
+        is_begun: whether the journal has its beginning.
+        spending: what the turn has spent so far, as JSON data.
+    """
+
+    turn_id: str
+    answers: tuple[RecordedAnswer, ...] = ()
+    is_begun: bool = False
+    spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
 
 @runtime_checkable

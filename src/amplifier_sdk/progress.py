@@ -112,7 +112,9 @@ class ToolContext:
     """One call of a tool, as the tool sees it; every method may be called from any thread.
 
     Args:
-        call_id: the call's id, as the model gave it; empty outside a session.
+        call_id: the call's id, as the model gave it; empty outside a session. It stays the same when the call runs
+            again in a turn that another process continues, and may serve as an idempotency key together with the
+            session's id.
         tool_name: the name by which the tool was called.
         send: takes each report, in any thread; `None` where nobody listens.
     """

@@ -62,7 +62,8 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
 
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
     event loop, any other in a worker thread. `effects` are what it does outside the conversation; `None` says nothing.
-    No other call runs beside an `exclusive` one. Of tools that are not `read_only` (false, where `None` says nothing)
+    One that was started when its process ended runs again if it is `idempotent`. No other call runs beside an
+    `exclusive` one. Of tools that are not `read_only` (false, where `None` says nothing)
     one runs at a time. A call may take `timeout` seconds; `None` means as long as the session's limits say.
 
     The runtime fills in the parameters that are annotated with `Coordinator` (the session's), with
@@ -80,6 +81,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
     read_only: bool | None = None
     timeout: float | None = None
     effects: tuple[Effect, ...] | None = None
+    idempotent: bool = False
     _assess: AnyCallable | None = attrs.field(default=None, repr=False)
     takes_context: bool = attrs.field(init=False, repr=False)
 
@@ -274,6 +276,7 @@ def tool(
     read_only: bool | None = None,
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
+    idempotent: bool = False,
 ) -> _Decorator: ...
 def tool(
     function: AnyCallable | None = None,
@@ -285,6 +288,7 @@ def tool(
     read_only: bool | None = None,
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
+    idempotent: bool = False,
 ) -> object:
     """Make a tool of a function or method.
 
@@ -299,6 +303,9 @@ def tool(
         timeout: seconds that a call may take; default the session's `tool_timeout`.
         effects: what it does outside the conversation, all of it: `read`, `write`, `exec` (runs programs),
             `network`. Who approves calls goes by them; default nobody knows, and anything is possible.
+        idempotent: whether to run a call a second time is as if it had run once, for example since the function passes
+            `ToolContext.call_id` on as an idempotency key. Of a call that was started when its process ended nobody
+            knows whether it had its effect: when its turn is continued, it runs again only if its tool says so.
 
     Raises:
         TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, nothing
@@ -318,6 +325,7 @@ def tool(
             read_only=read_only,
             timeout=timeout,
             effects=effects,
+            idempotent=idempotent,
         )
 
     if function is None:

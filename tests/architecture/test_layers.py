@@ -140,6 +140,7 @@ FLOORS: Final = (
         "reports",
         "resources",
         "spans",
+        "suspension",
     },
     {"budgets", "foreign", "plans"},
     {"hooks", "modules"},

@@ -98,6 +98,10 @@ class Span:
                 self._turn_id = self.turn.turn_id
         return self._turn_id
 
+    def call_turn(self, turn_id: str) -> None:
+        """Give a turn the id that it is recorded under; before anybody asks for one."""
+        self._turn_id = turn_id
+
     def fields(self, base: dict[str, object]) -> dict[str, object]:
         """Return what every event of this step carries: a session's own fields and the step's ids.
 

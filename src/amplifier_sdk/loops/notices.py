@@ -10,6 +10,9 @@ from amplifier_sdk.results import ToolResult
 
 __all__ = [
     "CALL_CANCELLED",
+    "CALL_IN_DOUBT",
+    "CALL_WITHHELD",
+    "IN_DOUBT",
     "LAST_ANSWER",
     "RESULT_UNCHECKED",
     "call_limit_reached",
@@ -27,6 +30,22 @@ CALL_CANCELLED: Final = ToolResult.failure(
     "Not run: the turn was cancelled", type="cancelled"
 )
 """The result of a call that was made after the turn was asked to stop."""
+
+IN_DOUBT: Final = (
+    "This call was started and then the program ended. Whether it had its effect is not known. It is not run again by"
+    " itself: find out how things are before you repeat it."
+)
+"""What a model reads of a call that was started and whose end is not known."""
+
+CALL_IN_DOUBT: Final = ToolResult.failure(IN_DOUBT, type="in_doubt")
+"""The result of such a call in a turn that is continued."""
+
+CALL_WITHHELD: Final = ToolResult.failure(
+    "Not run: its arguments had a secret in them, which is stored nowhere, and the program ended before it started."
+    " Make the call again",
+    type="interrupted",
+)
+"""The result of a call that cannot run as the model made it, in a turn that is continued."""
 
 RESULT_UNCHECKED: Final = ToolResult.failure(
     "The call ran, but the turn ended before its result was checked", type="cancelled"

@@ -138,6 +138,14 @@ class LoopHooks(HookRegistry):
             arguments=asked,
             problem=self._runner.services.schemas.problem(tool, asked),
         )
+        replay = self._runner.log.replay
+        if replay is not None and replay.result(call, tool) is not None:
+            # it does not run any more: there is nothing to decide on
+            settled = attrs.evolve(call, problem=None)
+            self._announcements.announce(
+                AnnouncedCall(settled, asked, given, given, None)
+            )
+            return SettledEmission({**data, "tool_call_id": call.id}, ())
         own = {
             "tool_call_id": call.id,
             "tool_input": shown,

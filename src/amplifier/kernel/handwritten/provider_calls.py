@@ -91,6 +91,9 @@ class ReceivedProviderCaller(ProviderCaller):
             TurnCancelled: the turn was asked to stop.
             BudgetExceededError: the turn's last answer was given already.
         """
+        recorded = self._recorded_received(name)
+        if recorded is not None:
+            return recorded
         call = self._begin_received(provider, name, given)
         token = current_span.set(call.span)
         try:
@@ -141,6 +144,10 @@ class ReceivedProviderCaller(ProviderCaller):
         options: Mapping[str, object],
     ) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer, under the deadlines of any; see `complete_received`."""
+        recorded = self._recorded_received(name)
+        if recorded is not None:
+            yield _only(recorded)
+            return
         call = self._begin_received(provider, name, given)
         token = current_span.set(call.span)
         scope = call.foreign.scope
@@ -187,6 +194,19 @@ class ReceivedProviderCaller(ProviderCaller):
             asked = anyio.current_time()
             scope.deadline = asked + min(idle, left)
 
+    def _recorded_received(self, name: str) -> ChatResponse | None:
+        """Return the next answer that a turn which is continued has already, noted as one that was reported."""
+        response = self.recorded_answer(self._next_iteration)
+        if response is not None:
+            self.announcements.take_request(name)
+            self.announcements.note_response(name, response, ())
+            self.announcements.expect(response.tool_calls or ())
+        return response
+
+    @property
+    def _next_iteration(self) -> int:
+        return 0 if self.log.iteration is None else self.log.iteration + 1
+
     def _begin_received(
         self, provider: Provider, name: str, given: Sequence[object]
     ) -> ProviderCall:
@@ -194,13 +214,12 @@ class ReceivedProviderCaller(ProviderCaller):
         request = given[0] if given else None
         if not isinstance(request, ChatRequest):
             request = _NO_REQUEST
-        iteration = 0 if self.log.iteration is None else self.log.iteration + 1
         call = self._begin(
             provider,
             partial(_with_messages, request),
             name,
             request.model,
-            iteration,
+            self._next_iteration,
             max_reached=False,
         )
         # such a loop announces the blocks of an answer itself, if at all
@@ -273,6 +292,10 @@ class ReceivedProviderCaller(ProviderCaller):
         """End what was announced, and note it for a loop that reports the failure too."""
         self.announcements.note_failure(call.name)
         await self._failed(call, error)
+
+
+async def _only(response: ChatResponse) -> AsyncIterator[Delta | ChatResponse]:
+    yield response
 
 
 def _with_messages(request: ChatRequest, *, messages: Sequence[Message]) -> ChatRequest:

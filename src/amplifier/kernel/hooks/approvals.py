@@ -23,9 +23,14 @@ from amplifier.kernel.hooks.questions import (
     Question,
 )
 from amplifier.kernel.reports import report
+from amplifier.kernel.suspension import Suspension
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
-from amplifier_sdk.errors import ApprovalTimeoutError, ApprovalUnavailableError
+from amplifier_sdk.errors import (
+    ApprovalPendingError,
+    ApprovalTimeoutError,
+    ApprovalUnavailableError,
+)
 from amplifier_sdk.events import (
     APPROVAL_DENIED,
     APPROVAL_GRANTED,
@@ -52,7 +57,8 @@ class _Answer:
 class Approvals:
     """A session's questions to the person.
 
-    `turn` is held while a question is open, and shared with the sessions that ask the same person.
+    `turn` is held while a question is open, and shared with the sessions that ask the same person, as `suspension` is:
+    what waits for an answer that comes later.
     """
 
     hooks: HookDispatcher
@@ -60,6 +66,7 @@ class Approvals:
     system: ApprovalSystem | None = None
     provider: ApprovalProvider | None = None
     turn: anyio.Lock = attrs.field(factory=anyio.Lock)
+    suspension: Suspension = attrs.field(factory=Suspension)
     _always: set[str] = attrs.field(factory=set)
 
     async def ask(self, questions: Sequence[Question]) -> HookResult | None:
@@ -101,7 +108,10 @@ class Approvals:
                 anyio.move_on_after(question.timeout) as scope,
                 self.cancellation.ending(scope),
             ):
-                answer = await self._answer(question)
+                try:
+                    answer = await self._answer(question)
+                except ApprovalPendingError:
+                    await self.suspension.wait()
         except ApprovalTimeoutError:
             answer = _by_default(question)
         except ApprovalUnavailableError as error:

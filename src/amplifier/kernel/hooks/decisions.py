@@ -16,6 +16,7 @@ from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_turn_id
+from amplifier.kernel.suspension import Suspension
 from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.journal import Journal, MessageWritten
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.hooks.approvals import Approvals
     from amplifier_sdk.approvals import ApprovalProvider
 
-__all__ = ["DecisionProcessor", "InjectionCount"]
+__all__ = ["DecisionProcessor", "InjectionCount", "never"]
 
 CHARACTERS_PER_TOKEN: Final = 4
 _LEVELS: Final[Mapping[object, MessageLevel]] = {
@@ -43,6 +44,11 @@ _LEVELS: Final[Mapping[object, MessageLevel]] = {
 }
 _UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 """What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
+
+
+def never() -> bool:
+    """Return false: nothing that enters the history is recorded already, but in a turn that is continued."""
+    return False
 
 
 @attrs.define(eq=False)
@@ -58,10 +64,12 @@ class DecisionProcessor:
 
     `context` is asked at each use, since modules and applications may replace what is mounted. `approval` is
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
-    `journal` is set while an application offers one, and `accepted` returns the kinds of calls that it accepts.
+    `journal` is set while an application offers one, `is_recorded` returns whether it has what enters the history now,
+    and `accepted` the kinds of calls that the application accepts.
     `asker` is the agent whose session it is, which the person reads; empty in a session of their own.
     `waiting` are the lasting injections that were made while calls waited for their results. `unbounded` are the
-    plugins of modules written for another kernel, which had no such limit: theirs are not truncated.
+    plugins of modules written for another kernel, which had no such limit: theirs are not truncated. `suspension` is
+    shared with the sessions that come of this one.
     """
 
     hooks: HookDispatcher
@@ -76,6 +84,8 @@ class DecisionProcessor:
     asker: str = ""
     waiting: list[MessageDict] = attrs.field(factory=list)
     unbounded: list[object] = attrs.field(factory=list)
+    suspension: Suspension = attrs.field(factory=Suspension)
+    is_recorded: Callable[[], bool] = never
     _approvals: Approvals | None = None
     _parent: DecisionProcessor | None = None
 
@@ -95,7 +105,9 @@ class DecisionProcessor:
             # few sessions ask anybody
             from amplifier.kernel.hooks.approvals import Approvals
 
-            self._approvals = Approvals(self.hooks, self.cancellation)
+            self._approvals = Approvals(
+                self.hooks, self.cancellation, suspension=self.suspension
+            )
             if self._parent is not None:
                 # one lock for the family: the person has one screen
                 self._approvals.turn = self._parent.approvals.turn
@@ -134,6 +146,7 @@ class DecisionProcessor:
     def ask_with(self, parent: DecisionProcessor) -> None:
         """Ask the same person as a parent session does, one question at a time among all of them."""
         self._parent = parent
+        self.suspension = parent.suspension
 
     async def process(
         self,
@@ -260,7 +273,7 @@ class DecisionProcessor:
 
     async def store(self, context: ContextManager, message: MessageDict) -> None:
         """Add what neither the prompt nor the model said to the history, after the journal has it."""
-        if self.journal is not None:
+        if self.journal is not None and not self.is_recorded():
             await self.journal.append(
                 MessageWritten(turn_id=current_turn_id(), message=message)
             )

@@ -57,7 +57,7 @@ class Question:
     """One question as the person reads it.
 
     `asked` is the handler's own text, `prompt` all that is shown; `key` stands for what "Allow always" covers
-    and is `None` when that cannot be distinguished from other questions.
+    and is `None` when that cannot be distinguished from other questions. `call_id` is the id of the tool call.
     """
 
     handler: str
@@ -72,6 +72,7 @@ class Question:
     tool_name: str | None = None
     risk: str = "unknown"
     agents: tuple[str, ...] = ()
+    call_id: str | None = None
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
@@ -85,7 +86,7 @@ class Question:
         """Make a question of what a handler asked and the event's final data; the last of `agents` wants it."""
         result = decision.result
         asked = asked_text(result.approval_prompt or "Allow this operation?")
-        tool_name = data.get("tool_name")
+        tool_name, call_id = data.get("tool_name"), data.get("tool_call_id")
         if isinstance(tool_name, str):
             # without the call's ids: with them no question would be the same again
             details: dict[str, object] = {"tool_input": data.get("tool_input")}
@@ -114,6 +115,7 @@ class Question:
             tool_name=tool_name,
             risk=escaped(result.approval_risk or "unknown", kept=""),
             agents=agents,
+            call_id=call_id if isinstance(call_id, str) else None,
             details=details,
         )
 
@@ -158,6 +160,8 @@ class Question:
         }
         if self.agents:
             details["agents"] = list(self.agents)
+        if self.call_id is not None:
+            details["tool_call_id"] = self.call_id
         return ApprovalRequest(
             tool_name=self.tool_name or self.event,
             action=self.asked,

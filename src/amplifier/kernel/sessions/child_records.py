@@ -54,9 +54,11 @@ class ChildRecords:
             try:
                 yield
             finally:
-                await self._keep(
-                    child, attrs.evolve(record, turn_count=record.turn_count + 1)
-                )
+                # a turn that is suspended is continued from its journal
+                if not child.coordinator.decisions.suspension.is_done:
+                    await self._keep(
+                        child, attrs.evolve(record, turn_count=record.turn_count + 1)
+                    )
 
     async def _keep(self, child: AmplifierSession, record: ChildRecord) -> None:
         """Keep a child's history; what fails here does not undo the turn."""

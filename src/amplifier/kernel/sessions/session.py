@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.modules.shapes import LoadedModule
     from amplifier.kernel.sessions.status import SessionStatus
     from amplifier_sdk.delegation import ChildResult, ResumeOptions, SpawnOptions
+    from amplifier_sdk.journal import RecordedTurn
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.messages import MessageDict
     from amplifier_sdk.streaming import TurnFinished
@@ -176,6 +177,11 @@ class AmplifierSession:
     def is_closed(self) -> bool:
         """Whether the session was cleaned up."""
         return self._closed
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the last turn waits for an answer that comes later: it was neither ended nor closed."""
+        return self.coordinator.decisions.suspension.is_done
 
     @property
     def is_busy(self) -> bool:
@@ -420,8 +426,12 @@ class AmplifierSession:
         limits: LimitChanges | None = None,
         *,
         metadata: Mapping[str, JSONValue] | None = None,
+        recorded: RecordedTurn | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Run one turn in a task and read its events as they happen; `limits` and `metadata` as in `execute`.
+
+        With what the journal has `recorded` of a turn, that one is continued: what is recorded of it is neither
+        repeated nor reported again. The turn raises `TurnSuspendedError` when it waits for an answer that comes later.
 
         The last event is `TurnFinished`. What the turn raises is raised to the reader, after all that came
         before. Leaving the block cancels a turn that still runs.
@@ -430,7 +440,7 @@ class AmplifierSession:
 
         async def run() -> None:
             try:
-                await self._run(prompt, limits, metadata, reading)
+                await self._run(prompt, limits, metadata, reading, recorded)
                 end = self.last_turn
                 assert end is not None
                 await reading.send(end)
@@ -467,16 +477,17 @@ class AmplifierSession:
         limits: LimitChanges | None,
         metadata: Mapping[str, JSONValue] | None,
         stream: EventSink | None = None,
+        recorded: RecordedTurn | None = None,
     ) -> str:
         """Run the turn for which the session was taken."""
         try:
             if self.family.parent is None:
                 if not self.initialized:
                     await self.initialize()
-                return await self._turns.run(prompt, limits, metadata, stream)
+                return await self._turns.run(prompt, limits, metadata, stream, recorded)
             async with self.family.turn():
                 await self.initialize()
-                return await self._turns.run(prompt, limits, metadata, stream)
+                return await self._turns.run(prompt, limits, metadata, stream, recorded)
         finally:
             self._busy = False
             if self._idle is not None:

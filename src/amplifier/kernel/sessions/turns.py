@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import anyio
 import attrs
 
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.budgets.ledger import Ledger
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.foreign import ForeignCall
+from amplifier.kernel.hooks.decisions import never
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.history import SessionHistory
@@ -27,6 +29,7 @@ from amplifier_sdk.errors import (
     ModuleValidationError,
     Problem,
     TurnCancelled,
+    TurnSuspendedError,
 )
 from amplifier_sdk.events import (
     CANCEL_COMPLETED,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.hooks.middleware import MiddlewareChain
     from amplifier.kernel.turn.prompts import MediaPrompt
     from amplifier.kernel.turn.stream import EventSink
+    from amplifier_sdk.journal import RecordedTurn
     from amplifier_sdk.media import Prompt
 
 __all__ = ["TurnQueue"]
@@ -94,6 +98,7 @@ class TurnQueue:
         changes: LimitChanges | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
         stream: EventSink | None = None,
+        recorded: RecordedTurn | None = None,
     ) -> str:
         """Run one turn in the caller's task and return its answer.
 
@@ -102,10 +107,12 @@ class TurnQueue:
             changes: limits of this turn, in place of the session's.
             metadata: what the application gives the turn besides.
             stream: where the events of the turn go, if somebody reads them.
+            recorded: what the journal has of the turn, where that is continued.
 
         Raises:
             MediaError: media of the prompt are not of their kind, or too large.
             TurnCancelled: `cancel` stopped it; the history is closed.
+            TurnSuspendedError: it waits for a person; nothing of it is closed.
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """
@@ -122,6 +129,8 @@ class TurnQueue:
             text = given.text
         self.last = turn = self._open(changes, metadata, stream, given)
         span = Span(coordinator.session_id, current_span.get())
+        suspension = coordinator.decisions.suspension
+        self._continue(turn, span, recorded)
         token = current_span.set(span)
         try:
             scope = anyio.CancelScope(
@@ -133,12 +142,14 @@ class TurnQueue:
             turn.budget.scope_class = type(scope)
             # a request that came before the scope was there cancels it now
             cancellation.attach(scope)
+            suspension.begin(scope, is_root=self.ledger.parent is None)
             # Its calls come first to leave a part that ignores its cancellation behind.
             grace = 2 * self.plan.session.limits.cleanup_timeout
             name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
             foreign = ForeignCall(name, scope, grace=grace)
             try:
-                await foreign.run(self._work(turn, text))
+                with suspension.delegated():
+                    await foreign.run(self._work(turn, text))
             finally:
                 cancellation.attach(None)
             if foreign.cancelled_caught:
@@ -149,6 +160,9 @@ class TurnQueue:
             assert turn.answer is not None
             return turn.answer
         except BaseException as error:
+            if suspension.is_done:
+                # neither ended nor closed: it is continued from its journal
+                raise
             failed = isinstance(error, Exception) and not isinstance(
                 error, TurnCancelled
             )
@@ -167,6 +181,7 @@ class TurnQueue:
         finally:
             current_span.reset(token)
             span.was_cancelled = cancellation.is_cancelled
+            coordinator.decisions.is_recorded = never
             self.count += 1
             self.ended_at = time()
             # also what a failed turn spent: the vendor charges for it
@@ -175,8 +190,8 @@ class TurnQueue:
 
     async def _work(self, turn: RunningTurn, prompt: str) -> None:
         """Do all that a turn does within its deadline."""
-        journal = self.coordinator.services.journal
-        if journal is not None:
+        journal, replay = self.coordinator.services.journal, turn.log.replay
+        if journal is not None and not (replay and replay.recorded.is_begun):
             await journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
         if not self._started:
             await self._announce()
@@ -241,11 +256,33 @@ class TurnQueue:
         coordinator.hooks.host = turn
         return turn
 
+    def _continue(
+        self, turn: RunningTurn, span: Span, recorded: RecordedTurn | None
+    ) -> None:
+        """Let a turn continue under the id and with the account that its journal has, where it has any of it."""
+        if recorded is None:
+            return
+        from amplifier.kernel.turn.replay import Replay  # few turns are continued
+
+        span.call_turn(recorded.turn_id)
+        turn.log.replay = replay = Replay(recorded)
+        # what is injected beside a recorded answer is recorded as well
+        self.coordinator.decisions.is_recorded = lambda: replay.is_behind
+        # its calls are counted as they are replayed
+        spent = {
+            name: amount
+            for name, amount in recorded.spending.items()
+            if name not in ("tool_calls", "tool_failures")
+        }
+        turn.budget.spending.add(Spending.from_dict(spent))
+
     def _stopped(self, turn: RunningTurn) -> BaseException:
         """Return what a turn raises whose scope was cancelled: by `cancel`, or by its deadline."""
         text = turn.text
         if self.coordinator.cancellation.is_immediate:
             return TurnCancelled(text, immediate=True)
+        if self.coordinator.decisions.suspension.is_done:
+            return TurnSuspendedError()
         return BudgetExceededError(
             "wall_time", f"{turn.limits.wall_time:g} s", partial_text=text
         )

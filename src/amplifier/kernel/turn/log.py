@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from amplifier.kernel.spans import Span
 from amplifier_sdk.chat import ChatResponse, Degradation
 from amplifier_sdk.results import ToolResult
+
+if TYPE_CHECKING:
+    from amplifier.kernel.turn.replay import Replay  # few turns are continued
 
 __all__ = ["TurnLog"]
 
@@ -22,6 +27,7 @@ class TurnLog:
         finish_reason: why the last answer ended.
         degradations: in what the answers are not what was asked for.
         results: the results of the last answer's calls by id, as far as they are there.
+        replay: what is recorded of a turn that is continued.
     """
 
     iteration: int | None = None
@@ -30,6 +36,7 @@ class TurnLog:
     finish_reason: str | None = None
     degradations: list[Degradation] = attrs.field(factory=list)
     results: dict[str, ToolResult] = attrs.field(factory=dict)
+    replay: Replay | None = None
     _pieces: list[str] = attrs.field(factory=list)
     _complete: int = 0  # how many pieces belong to answers that ended
 

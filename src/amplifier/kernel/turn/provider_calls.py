@@ -147,6 +147,48 @@ class ProviderCaller:
         self.budget.end_last_answer()
         return response.without_tool_calls()
 
+    async def complete_or_replay(
+        self,
+        provider: Provider,
+        request: RequestBuilder,
+        context: ContextManager,
+        *,
+        name: str | None,
+        model: str | None,
+        iteration: int,
+        max_reached: bool,
+    ) -> ChatResponse:
+        """Return the answer that a turn which is continued has already, else run one provider call."""
+        recorded = self.recorded_answer(iteration)
+        if recorded is None:
+            return await self.complete(
+                provider,
+                request,
+                context,
+                name=name,
+                model=model,
+                iteration=iteration,
+                max_reached=max_reached,
+            )
+        if self.services.decisions.waiting:
+            await self.services.decisions.store_waiting()
+        return recorded
+
+    def recorded_answer(self, iteration: int) -> ChatResponse | None:
+        """Return the next answer that a turn which is continued has already; it was paid for and reported then."""
+        replay, log = self.log.replay, self.log
+        response = None if replay is None else replay.next_answer()
+        if response is None:
+            return None
+        if self.services.cancellation.is_cancelled:
+            raise TurnCancelled(log.text)
+        log.begin_answer(
+            iteration, Span(self.services.session_id, current_span.get(), iteration)
+        )
+        log.add_text(response.text)
+        log.end_answer(response)
+        return response
+
     def _begin(
         self,
         provider: Provider,

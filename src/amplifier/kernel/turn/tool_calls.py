@@ -193,7 +193,9 @@ class ToolRunner:
         finally:
             current_span.reset(token)
         log.results[call.id] = result
-        if self.stream is not None:
+        # whoever watches a turn that is continued has seen the ends that are recorded
+        was_shown = log.replay is not None and log.replay.is_finished(call.id)
+        if self.stream is not None and not was_shown:
             await self.stream.send(ToolFinished(call=call, result=result))
         return result
 
@@ -212,6 +214,10 @@ class ToolRunner:
         if services.cancellation.is_cancelled:
             return call, CALL_CANCELLED
         tool = tools.get(call.name)
+        if self.log.replay is not None:
+            recorded = self.log.replay.result(call, tool)
+            if recorded is not None:
+                return call, await self._recorded(call, group, recorded)
         if tool is None:
             return call, await self._refuse(call, group, unknown_tool(call.name, tools))
         # a loop passes on the proxies it received, which would start the call anew
@@ -249,6 +255,21 @@ class ToolRunner:
         if not hooks.has_handlers(TOOL_POST):
             return call, outcome.result
         return call, await self._returned(call, arguments, group, outcome)
+
+    async def _recorded(
+        self, call: ToolCall, group: str | None, result: ToolResult
+    ) -> ToolResult:
+        """Return the result of a call that does not run any more, checked by handlers as any."""
+        arguments, replay = copied(call.arguments), self.log.replay
+        if replay is not None and replay.is_finished(call.id):
+            if not self.services.hooks.has_handlers(TOOL_POST):
+                return result
+            outcome = _Outcome(result, failed=False)
+            return await self._returned(call, arguments, group, outcome)
+        if self.services.journal is not None:
+            # settled from here on: whoever continues the turn next finds the same
+            await self._write_end(self.services.journal, call, result)
+        return await self._refuse(call, group, result, arguments)
 
     async def _decide(
         self, call: ToolCall, tool: Tool, arguments: JSONObject, group: str | None
@@ -352,6 +373,12 @@ class ToolRunner:
         self, call: ToolCall, tool: Tool, arguments: JSONObject
     ) -> _Outcome:
         """Run a tool that passed its checks, with its marks in the journal."""
+        with self.services.decisions.suspension.call(_own_span()):
+            return await self._execute_journaled(call, tool, arguments)
+
+    async def _execute_journaled(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject
+    ) -> _Outcome:
         services, log = self.services, self.log
         journal, running = services.journal, services.cancellation
         if journal is not None:
@@ -427,8 +454,7 @@ class ToolRunner:
         """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
         name = call.name
         # the span keeps the scope, so that a question to a person can hold its deadline
-        span, budget = current_span.get(), self.budget
-        assert span is not None  # the call's own
+        span, budget = _own_span(), self.budget
         scope = budget.scope_class()
         span.scope, span.limit = scope, limit
         foreign = ForeignCall(
@@ -515,6 +541,9 @@ class ToolRunner:
         error: BaseException,
     ) -> None:
         """Announce the end of a call that was cancelled, or whose journal failed."""
+        # a call of a turn that is suspended is made when that is continued
+        if self.services.decisions.suspension.is_done:
+            return
         if not self.services.hooks.has_handlers(TOOL_ERROR):
             return
         is_cancelled = not isinstance(error, Exception)
@@ -582,6 +611,13 @@ def tool_info(tool: Tool) -> ToolInfo | None:
     except Exception as error:  # foreign code: a tool's attributes
         report("tool.schema_failed", error, tool=type(tool).__name__)
         return None
+
+
+def _own_span() -> Span:
+    """Return the span of the call that runs."""
+    span = current_span.get()
+    assert span is not None
+    return span
 
 
 def _time_limit(tool: Tool, default: float) -> float:

@@ -167,7 +167,11 @@ class RunningTurn:
         max_reached: bool = False,
     ) -> Coroutine[object, object, ChatResponse]:
         """Run one provider call; see `TurnHost.complete`."""
-        return self.provider_calls.complete(
+        calls = self.provider_calls
+        complete = calls.complete
+        if self.log.replay is not None:
+            complete = calls.complete_or_replay
+        return complete(
             provider,
             request,
             context,

@@ -1,0 +1,85 @@
+"""Suspending a turn: what waits for a person's answer holds nothing, and no call is left in the middle.
+
+A session and all that come of it share one suspension. It takes place as soon as a question waits and no tool call
+runs, but for those that delegate: their children are suspended with them. Then the scope of the root's turn is
+cancelled. Nothing is closed and nothing written: the journals have what is there, and the turns are continued from
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import anyio
+import attrs
+
+from amplifier.kernel.spans import Span, current_span
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+__all__ = ["Suspension"]
+
+
+@attrs.define(eq=False, repr=False)
+class Suspension:
+    """Whether the turn that runs in a family of sessions is suspended: `is_done` once it is.
+
+    `scope` is the one of the root's turn while that runs.
+    """
+
+    scope: anyio.CancelScope | None = None
+    is_done: bool = False
+    _waiting: int = 0
+    _running: dict[Hashable, int] = attrs.field(factory=dict)
+
+    def begin(self, scope: anyio.CancelScope, *, is_root: bool) -> None:
+        """Take the scope of a turn that begins, if it is the root's."""
+        if not is_root:
+            return
+        self.scope = scope
+        self.is_done = False
+        self._running.clear()
+
+    @contextmanager
+    def call(self, span: Span) -> Iterator[None]:
+        """Let no suspension take place while the tool call of a span runs."""
+        self._running[span] = 0
+        try:
+            yield
+        finally:
+            self._running.pop(span, None)
+            self._take_place()
+
+    @contextmanager
+    def delegated(self) -> Iterator[None]:
+        """Count the call around a child's turn as one that waits for it."""
+        span = current_span.get()
+        while span is not None and span not in self._running:
+            span = span.parent
+        if span is None:
+            yield
+            return
+        self._running[span] += 1
+        try:
+            yield
+        finally:
+            if span in self._running:
+                self._running[span] -= 1
+
+    async def wait(self) -> NoReturn:
+        """Wait until the turn is suspended, which cancels this."""
+        self._waiting += 1
+        try:
+            self._take_place()
+            await anyio.sleep_forever()
+        finally:
+            self._waiting -= 1
+        raise AssertionError  # nothing wakes it
+
+    def _take_place(self) -> None:
+        if self._waiting and self.scope is not None and all(self._running.values()):
+            self.is_done = True
+            self.scope.cancel()

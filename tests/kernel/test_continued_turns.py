@@ -1,0 +1,381 @@
+"""A turn that is continued from its journal: what is recorded of it is not repeated, whatever loop it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import attrs
+import pytest
+
+from amplifier import AmplifierSession
+from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
+from amplifier_sdk.chat import ChatRequest
+from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
+from amplifier_sdk.errors import ApprovalPendingError, TurnSuspendedError
+from amplifier_sdk.events import TOOL_POST, TOOL_PRE, PromptSubmit, ToolPre
+from amplifier_sdk.history import result_message
+from amplifier_sdk.journal import (
+    CallFinished,
+    CallStarted,
+    JournalRecord,
+    MessageWritten,
+    RecordedAnswer,
+    RecordedTurn,
+    TurnEnded,
+    TurnStarted,
+)
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import Message
+from amplifier_sdk.results import HookResult, ToolResult
+from tests.doubles import (
+    Blocking,
+    EchoLoop,
+    MemoryJournal,
+    PlainLoop,
+    Recorder,
+    ScriptedProvider,
+    Step,
+    Worker,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    open_call_ids,
+)
+
+_TURN = "0123456789abcdef" * 2
+
+
+def recorded(records: Sequence[JournalRecord]) -> RecordedTurn:
+    """Return what records say of their turn, as a store reads them."""
+    answers: list[RecordedAnswer] = []
+    for record in records:
+        match record:
+            case MessageWritten(message=message) if message["role"] == "assistant":
+                answers.append(RecordedAnswer(message=message))
+            case CallStarted(call_id=id_):
+                started = answers[-1].started | {id_}
+                answers[-1] = attrs.evolve(answers[-1], started=started)
+            case CallFinished(call_id=id_):
+                finished = {**answers[-1].finished, id_: record}
+                answers[-1] = attrs.evolve(answers[-1], finished=finished)
+            case _:
+                pass
+    return RecordedTurn(turn_id=_TURN, answers=tuple(answers), is_begun=bool(records))
+
+
+def written(
+    *ids: str, finished: Sequence[str] = (), started: Sequence[str] = ()
+) -> list[JournalRecord]:
+    """Return the records of a turn with one answer that calls `work`."""
+    answer = calling(*(call("work", {"id": one}, id=one) for one in ids))
+    return [
+        TurnStarted(turn_id=_TURN, prompt="go"),
+        MessageWritten(turn_id=_TURN, message=answer.to_message()),
+        *(
+            CallStarted(turn_id=_TURN, call_id=one, tool_name="work")
+            for one in (*started, *finished)
+        ),
+        *(
+            CallFinished(turn_id=_TURN, call_id=one, success=True, output="old")
+            for one in finished
+        ),
+    ]
+
+
+async def _by_hand(
+    prompt: str,
+    context: ContextManager,
+    providers: dict[str, Provider],
+    tools: dict[str, Tool],
+    hooks: Hooks,
+) -> str:
+    """Run a turn as loops do that were written for another kernel."""
+    await hooks.emit("prompt:submit", PromptSubmit(prompt=prompt))
+    await context.add_message({"role": "user", "content": prompt})
+    (provider,) = providers.values()
+    while True:
+        messages = await context.get_messages_for_request()
+        request = ChatRequest(messages=[Message.from_dict(each) for each in messages])
+        response = await provider.complete(request)
+        await context.add_message(response.to_message())
+        if not response.tool_calls:
+            return response.text
+        for one in response.tool_calls:
+            asked = ToolPre(
+                tool_name=one.name, tool_input=one.arguments, tool_call_id=one.id
+            )
+            decided = await hooks.emit(TOOL_PRE, asked)
+            if decided.denied:
+                result = ToolResult.failure(decided.reason or "")
+            else:
+                result = await tools[one.name].execute(one.arguments)
+            await context.add_message(result_message(one.id, one.name, result))
+
+
+LOOPS = pytest.mark.parametrize("by_hand", [False, True], ids=["loop", "by-hand"])
+
+
+class Case:
+    """A session whose one tool notes what it ran."""
+
+    def __init__(
+        self, *steps: Step, by_hand: bool = False, idempotent: bool = False
+    ) -> None:
+        self.ran: list[object] = []
+        self.journal = MemoryJournal()
+        self.provider = ScriptedProvider(*steps)
+        self.session: AmplifierSession = build_session(
+            provider=self.provider,
+            tools=[Worker(function=self._work, idempotent=idempotent)],
+            loop=PlainLoop(_by_hand) if by_hand else EchoLoop(),
+            journal=self.journal,
+        )
+
+    async def _work(self, input: JSONObject) -> object:
+        self.ran.append(input["id"])
+        return "new"
+
+    async def run(self, turn: RecordedTurn) -> None:
+        async with self.session:
+            try:
+                async with self.session.stream("go", recorded=turn) as events:
+                    self.events = [type(event).__name__ async for event in events]
+            finally:
+                context = mounted_context(self.session.coordinator)
+                self.history = list(context.messages)
+
+    @property
+    def answer(self) -> str:
+        assert self.session.last_turn is not None
+        return self.session.last_turn.text
+
+    @property
+    def results(self) -> list[object]:
+        return [each["content"] for each in self.history if each["role"] == "tool"]
+
+
+@LOOPS
+async def test_finished_steps_not_repeated(by_hand: bool) -> None:
+    case = Case("end", by_hand=by_hand)
+    asked: list[object] = []
+    case.session.coordinator.hooks.register(
+        TOOL_PRE, lambda _, data: asked.append(data["tool_call_id"]), decides=True
+    )
+    await case.run(recorded(written("a", "b", finished=["a"])))
+
+    assert case.ran == ["b"]
+    assert asked == ["b"]
+    assert case.results == ["old", "new"]
+    assert case.answer == "end"
+    assert len(case.provider.requests) == 1
+    assert case.journal.kinds == [
+        "CallStarted",
+        "CallFinished",
+        "MessageWritten",
+        "TurnEnded",
+    ]
+    assert {record.turn_id for record in case.journal.records} == {_TURN}
+
+
+@LOOPS
+async def test_call_in_doubt_is_reported_not_run(by_hand: bool) -> None:
+    case = Case("end", by_hand=by_hand)
+    await case.run(recorded(written("a", started=["a"])))
+
+    assert case.ran == []
+    (result,) = case.results
+    assert "Whether it had its effect is not known" in str(result)
+    end = case.journal.records[0]
+    assert isinstance(end, CallFinished)  # settled: whoever is next finds the same
+    assert not end.success
+
+
+@LOOPS
+async def test_call_in_doubt_of_idempotent_tool_runs_again(by_hand: bool) -> None:
+    case = Case("end", by_hand=by_hand, idempotent=True)
+    await case.run(recorded(written("a", started=["a"])))
+
+    assert case.ran == ["a"]
+    assert case.results == ["new"]
+
+
+async def test_call_with_withheld_arguments_not_run() -> None:
+    case = Case("end")
+    turn = recorded(written("a"))
+    (answer,) = turn.answers
+    answer = attrs.evolve(answer, withheld=frozenset(["a"]))
+    await case.run(attrs.evolve(turn, answers=(answer,)))
+
+    assert case.ran == []
+    assert "stored nowhere" in str(case.results[0])
+
+
+async def test_unreadable_arguments_stay_unreadable() -> None:
+    problem = attrs.evolve(
+        call("work", id="a"), raw_arguments="{", problem="It is no JSON"
+    )
+    message = calling(problem).to_message()
+    records = [*written()[:1], MessageWritten(turn_id=_TURN, message=message)]
+    case = Case("end")
+    await case.run(recorded(records))
+
+    assert case.ran == []
+    assert "could not be read" in str(case.results[0])
+
+
+async def test_handlers_check_recorded_result_anew() -> None:
+    case = Case("end")
+    case.session.coordinator.hooks.register(
+        TOOL_POST, lambda *_: HookResult.deny("secret"), decides=True
+    )
+    await case.run(recorded(written("a", finished=["a"])))
+
+    assert "Withheld" in str(case.results[0])
+
+
+async def test_what_was_seen_is_not_reported_again() -> None:
+    case = Case("end")
+    await case.run(recorded(written("a", "b", finished=["a"])))
+
+    assert case.events.count("ToolFinished") == 1
+
+
+async def test_turn_account_counts_from_before() -> None:
+    case = Case("end")
+    turn = attrs.evolve(
+        recorded(written("a", finished=["a"])),
+        spending={"provider_calls": 1, "tool_calls": 1, "input_tokens": 7},
+    )
+    await case.run(turn)
+
+    spending = case.session.spending
+    assert (spending.provider_calls, spending.tool_calls) == (2, 1)
+    assert spending.usage is not None
+    assert spending.usage.input_tokens >= 7
+
+
+@LOOPS
+async def test_every_cut_of_a_journal_continues_to_the_same_end(by_hand: bool) -> None:
+    def steps() -> list[Step]:
+        first = calling(*(call("work", {"id": one}, id=one) for one in "ab"))
+        return [first, calling(call("work", {"id": "c"}, id="c")), "end"]
+
+    whole = Case(*steps(), by_hand=by_hand)
+    await whole.run(RecordedTurn(turn_id=_TURN))
+    records = whole.journal.records
+    assert isinstance(records[0], TurnStarted)
+    assert isinstance(records[-1], TurnEnded)
+    for cut in range(len(records)):
+        done = recorded(records[:cut])
+        case = Case(*steps()[len(done.answers) :], by_hand=by_hand)
+        await case.run(done)
+
+        assert case.answer == "end"
+        assert not open_call_ids(case.history)
+        marked = [each for each in records[:cut] if isinstance(each, CallStarted)]
+        before = [whole.ran[at] for at in range(len(marked))]
+        assert [*before, *case.ran] == ["a", "b", "c"]
+
+
+class LaterProvider:
+    """Stores the questions it is asked, and answers those that were answered."""
+
+    def __init__(self, answers: dict[str, bool] | None = None) -> None:
+        self.answers = answers or {}
+        self.asked: list[str] = []
+
+    async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        call_id = str(request.details["tool_call_id"])
+        self.asked.append(call_id)
+        if call_id not in self.answers:
+            raise ApprovalPendingError("stored")
+        return ApprovalResponse(approved=self.answers[call_id])
+
+
+def asking(case: Case, *ids: str, person: LaterProvider) -> None:
+    """Let a handler ask about some calls."""
+
+    def ask(_: str, data: ToolPre) -> HookResult | None:
+        return HookResult.ask("Sure?") if data["tool_call_id"] in ids else None
+
+    case.session.coordinator.hooks.register(TOOL_PRE, ask, decides=True)
+    case.session.coordinator.decisions.provider = person
+
+
+@LOOPS
+async def test_question_suspends_turn_and_answer_continues_it(by_hand: bool) -> None:
+    answer = calling(*(call("work", {"id": one}, id=one) for one in "ab"))
+    first = Case(answer, by_hand=by_hand)
+    asking(first, "b", person=LaterProvider())
+    recorder = Recorder.of(first.session.coordinator.hooks)
+    with pytest.raises(TurnSuspendedError):
+        await first.run(RecordedTurn(turn_id=_TURN))
+    records = first.journal.records
+
+    assert first.ran == ["a"]
+    assert not isinstance(records[-1], TurnEnded)
+    assert not recorder.all("tool:error")
+    assert not first.session.is_busy
+
+    second = Case("end", by_hand=by_hand)
+    asking(second, "b", person=LaterProvider({"b": True}))
+    await second.run(recorded(records))
+
+    assert second.ran == ["b"]
+    assert second.answer == "end"
+    assert isinstance(second.journal.records[-1], TurnEnded)
+
+
+async def test_denied_answer_is_read_by_the_model() -> None:
+    case = Case("end")
+    asking(case, "a", person=LaterProvider({"a": False}))
+    await case.run(recorded(written("a")))
+
+    assert case.ran == []
+    assert "denied" in str(case.results[0]).lower()
+
+
+@attrs.define(eq=False)
+class _Slow(Blocking):
+    read_only: bool = True
+
+
+@attrs.define(eq=False)
+class _Quick(Worker):
+    read_only: bool = True
+
+
+async def test_running_calls_end_before_turn_is_suspended() -> None:
+    running, person = _Slow(), LaterProvider()
+    journal = MemoryJournal()
+    session = build_session(
+        calling(call("block"), call("work")),
+        tools=[running, _Quick()],
+        journal=journal,
+    )
+
+    async def ask(_: str, data: ToolPre) -> HookResult | None:
+        if data["tool_name"] == "block":
+            return None
+        await running.started.wait()
+        return HookResult.ask("Sure?")
+
+    session.coordinator.hooks.register(TOOL_PRE, ask, decides=True)
+    session.coordinator.decisions.provider = person
+
+    async def run() -> None:
+        with pytest.raises(TurnSuspendedError):
+            await session.execute("go")
+
+    async with session, anyio.create_task_group() as group:
+        group.start_soon(run)
+        await running.started.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert person.asked == ["id-work"]
+        assert session.is_busy
+        running.release.set()
+
+    assert running.ended == "finished"
+    assert isinstance(journal.records[-1], CallFinished)
