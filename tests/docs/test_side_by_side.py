@@ -13,7 +13,9 @@ PAGE: Final = (
     Path(__file__).resolve().parents[2] / "docs" / "concepts" / "side-by-side.md"
 )
 ROW: Final = re.compile(r"^\| .*\(#\S+\) \| \d+ \| (?P<here>\d+) \|$", re.MULTILINE)
-EXAMPLE: Final = re.compile(r"^### .*?^```python\n(?P<code>.*?)^```$", re.M | re.S)
+EXAMPLE: Final = re.compile(
+    r"^### .*?^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def test_the_lines_of_each_example_are_counted() -> None:
