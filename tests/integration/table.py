@@ -15,6 +15,8 @@ CASES: Final[Mapping[str, str]] = {
     "test_the_next_question_takes_the_history_along": "the history is read",
     "test_an_answer_that_reaches_its_limit_is_cut": "cut at the limit of tokens",
     "test_an_answer_has_the_form_that_a_schema_asks_for": "JSON by a schema",
+    "test_an_agent_answers_with_a_value_by_the_schema": "a typed answer by the schema",
+    "test_an_agent_answers_with_a_value_by_the_tool": "a typed answer by a forced tool",
     "test_the_first_delta_comes_early_and_leaving_ends_the_work": "first delta before the end; cancel",
     "test_a_tool_is_called_and_its_result_answers_the_question": "a tool is called and runs",
     "test_two_requests_are_answered_at_once": "two requests at once",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from typing import Final
 
 import anyio
 import attrs
 import pytest
 
-from amplifier import AmplifierSession, Image
+from amplifier import Agent, AmplifierSession, Image
 from amplifier.testing import EventRecorder, TestCoordinator, create_test_session
 from amplifier_kit.vendors import VendorProvider
 from amplifier_module_context_simple import SimpleContext
@@ -163,10 +164,7 @@ async def test_an_answer_has_the_form_that_a_schema_asks_for(
 ) -> None:
     if not vendor.knows_formats:
         pytest.skip("the server passes over the schema there")
-    definition = definition_of(vendor.module)
-    assert definition is not None
-    provider = definition.build(TestCoordinator(), vendor.config(server))
-    assert isinstance(provider, VendorProvider)
+    provider = provider_of(vendor, vendor.config(server))
     request = ChatRequest(
         messages=[Message(role="user", content="Is water wet?")],
         response_format={"type": "json_schema", "schema": {"enum": [{"wet": True}]}},
@@ -176,6 +174,50 @@ async def test_an_answer_has_the_form_that_a_schema_asks_for(
     await provider.aclose()
 
     assert json.loads(response.text) == {"wet": True}
+
+
+@attrs.frozen
+class Person:
+    name: str
+    age: int
+
+
+def provider_of(vendor: Vendor, config: JSONObject) -> VendorProvider:
+    """Make a vendor's provider outside a session."""
+    definition = definition_of(vendor.module)
+    assert definition is not None
+    provider = definition.build(TestCoordinator(), config)
+    assert isinstance(provider, VendorProvider)
+    return provider
+
+
+async def test_an_agent_answers_with_a_value_by_the_schema(
+    vendor: Vendor, server: Server
+) -> None:
+    if not vendor.knows_formats:
+        pytest.skip("the server passes over the schema there")
+    provider = provider_of(vendor, vendor.config(server, max_tokens=60))
+    agent = Agent(provider, output=Person, output_mode="schema", output_retries=0)
+
+    async with aclosing(provider):
+        result = await agent.run("Ada is 36 years old.")
+
+    assert result.output == Person("Ada", 36)
+    assert result.degradations == ()
+
+
+async def test_an_agent_answers_with_a_value_by_the_tool(
+    vendor: Vendor, server: Server
+) -> None:
+    provider = provider_of(vendor, vendor.config(server, max_tokens=60))
+    agent = Agent(provider, output=Person, output_mode="tool", output_retries=0)
+
+    async with aclosing(provider):
+        result = await agent.run("Call final_answer with the name Ada and the age 36")
+
+    assert result.output == Person("Ada", 36)
+    assert result.degradations == ()
+    assert [message["role"] for message in result.messages] == ["user", "assistant"]
 
 
 async def test_the_first_delta_comes_early_and_leaving_ends_the_work(
