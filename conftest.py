@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio.constants  # noqa: TID251  # its debug mode is what is set
+import functools
 import gc
 import os
 import platform
+import re
+import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pytest
 from hypothesis import settings
+from structlog.dev import ConsoleRenderer, plain_traceback
 
 if TYPE_CHECKING:
     from coverage import Coverage
@@ -30,16 +36,19 @@ MEASURED_CHILDREN: Final = (
 MEASURED_TWICE: Final = ("tests/kernel/", "tests/kit/", "tests/sdk/")
 """The tests that are measured on both event loops: some branches of the kernel are taken on one of them alone."""
 
-MARKER_OF: Final = {
-    "os.exec": "process",
-    "os.fork": "process",
-    "os.forkpty": "process",
-    "os.posix_spawn": "process",
-    "os.system": "process",
-    "subprocess.Popen": "process",
-    "tests.figures": "figures",
+STARTERS: Final = (
+    *((os, name) for name in ("execv", "execve", "fork", "forkpty", "system")),
+    *((os, name) for name in ("posix_spawn", "posix_spawnp")),
+    (subprocess.Popen, "__init__"),
+)
+"""What starts a process: a test that calls one needs the marker `process`."""
+
+NO_WEIGHTS: Final = {
+    "AMPLIFIER_CACHE": os.devnull,
+    "PIP_NO_INDEX": "1",
+    "UV_OFFLINE": "1",
 }
-"""The marker that a test needs for what it does, by the event that Python's auditing reports of it."""
+"""The variables that hide the embedded model's weights, and where they could be fetched from."""
 
 _DONE: Final[dict[str, str]] = {}
 """The markers that the running test needs, each with what it did first."""
@@ -49,17 +58,23 @@ ROUND: Final = 1_000
 
 _RAN: Final[list[str]] = []
 
-# how long an example takes depends on what else runs
-settings.register_profile("any-machine", deadline=None)
+_FOLDERS: Final = count()
+
+# how long an example takes depends on what else runs; they are drawn anew in each
+# run, and many more at night
+settings.register_profile("any-machine", deadline=None, max_examples=30)
+settings.register_profile("nightly", deadline=None, max_examples=300)
 settings.load_profile("any-machine")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure a test on asyncio alone: on trio it runs the same lines, and a tracer triples its time."""
-    if "trio" not in item.name or _path(item).startswith(MEASURED_TWICE):
-        return (yield)
-    with _unmeasured():
+    """Give a test its environment, and measure it on asyncio alone.
+
+    On trio it runs the same lines, and a tracer triples its time.
+    """
+    is_measured = "trio" not in item.name or _path(item).startswith(MEASURED_TWICE)
+    with _surroundings(item), nullcontext() if is_measured else _unmeasured():
         return (yield)
 
 
@@ -71,19 +86,29 @@ def pytest_sessionfinish() -> None:
         measuring.save()
 
 
-@pytest.fixture(autouse=True)
-def coverage_of_children(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Keep coverage out of child processes: it doubles their time, and tests in this process run the same lines."""
-    if _path(request.node) not in MEASURED_CHILDREN:
-        monkeypatch.delenv(COVERAGE, raising=False)
+class _Starter(Protocol):
+    __qualname__: str
+
+    def __call__(self, *arguments: object, **options: object) -> object: ...
 
 
-def _note(event: str, arguments: tuple[object, ...]) -> None:
-    """Note what the running test does: an audit hook, which sees the work of all threads."""
-    if event in MARKER_OF:
-        _DONE.setdefault(MARKER_OF[event], f"{event}{arguments[:2]}")
+def _watch(owner: object, name: str) -> None:
+    """Let a function that starts a process be noted when a test calls it.
+
+    An audit hook would see the same, and be called for millions of other events.
+    """
+    function: _Starter = getattr(owner, name)
+
+    @functools.wraps(function)
+    def noted(*arguments: object, **options: object) -> object:
+        _DONE.setdefault("process", f"{function.__qualname__}{arguments[1:2]}")
+        return function(*arguments, **options)
+
+    setattr(owner, name, noted)
+
+
+def _note_measurement() -> None:
+    _DONE.setdefault("figures", "it measures")
 
 
 def pytest_configure() -> None:
@@ -93,7 +118,14 @@ def pytest_configure() -> None:
     """
     # asks a program, once for each process; vendors' libraries want to know
     platform.processor()
-    sys.addaudithook(_note)
+    for owner, name in STARTERS:
+        _watch(owner, name)
+    # the tests of one plugin run without it as well
+    with suppress(ModuleNotFoundError):
+        import_module("tests.timing").listeners.append(_note_measurement)
+    # a report's traceback is drawn with colours and the locals of each frame
+    # otherwise: a tenth of the time
+    ConsoleRenderer.get_active().exception_formatter = plain_traceback
     gc.set_threshold(10_000, 20, 50)
     # debug mode stores where each callback and coroutine was made: ten frames of
     # each are a fifth of the time
@@ -152,13 +184,32 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
             )
 
 
-@pytest.fixture(autouse=True)
-def no_weights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the embedded model's weights, and where they could be fetched from, unless a test is marked `model`."""
-    if request.node.get_closest_marker("model") is None:
-        monkeypatch.setenv("AMPLIFIER_CACHE", os.devnull)
-        monkeypatch.setenv("PIP_NO_INDEX", "1")
-        monkeypatch.setenv("UV_OFFLINE", "1")
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return an empty folder of the test's own.
+
+    pytest's fixture looks through the folders of all earlier tests for a number that is free.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.getbasetemp() / f"{name}{next(_FOLDERS)}"
+    path.mkdir(mode=0o700)
+    return path
+
+
+@contextmanager
+def _surroundings(item: pytest.Item) -> Generator[None]:
+    """Give a test the environment that its kind has, whatever is set outside."""
+    with pytest.MonkeyPatch.context() as patch:
+        # coverage doubles the time of child processes, and tests in this process
+        # run the same lines
+        if COVERAGE in os.environ and _path(item) not in MEASURED_CHILDREN:
+            patch.delenv(COVERAGE)
+        if item.get_closest_marker("model") is None:
+            for name, value in NO_WEIGHTS.items():
+                patch.setenv(name, value)
+        yield
 
 
 def _path(item: pytest.Item) -> str:

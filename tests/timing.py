@@ -6,14 +6,16 @@ misses it; what is too slow by its nature does.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from math import inf
 from time import thread_time
 from typing import Final
 
-__all__ = ["cpu_seconds", "grows_in_proportion", "takes_at_most"]
+__all__ = ["cpu_seconds", "grows_in_proportion", "listeners", "takes_at_most"]
+
+listeners: Final[list[Callable[[], None]]] = []
+"""Called when a test measures, so that it is noticed when it is not marked so."""
 
 _ROUNDS: Final = 5
 _GRAIN: Final = 0.001
@@ -21,7 +23,8 @@ _GRAIN: Final = 0.001
 
 def cpu_seconds(work: Callable[[], object]) -> float:
     """Do some work and return the seconds that this thread ran for it."""
-    sys.audit("tests.figures")  # who measures is marked so
+    for listener in listeners:
+        listener()
     began = thread_time()
     work()
     return thread_time() - began

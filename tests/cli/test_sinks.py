@@ -63,6 +63,7 @@ def escaped(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
+@pytest.mark.figures  # three hundred secrets, in all that shows a session
 @pytest.mark.parametrize("context", ["context-simple", "context-persistent"])
 def test_no_file_of_session_holds_secret_that_tool_returned(
     project: Path, tmp_path: Path, context: str
