@@ -35,7 +35,7 @@ from amplifier.agent.instructions import (
     split,
 )
 from amplifier.agent.models import Model, ModelChoice, choose_model
-from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable
+from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable, as_tool
 from amplifier.agent.problems import argument_problems, plan_problems
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.modules.loader import ModuleLoader
@@ -281,7 +281,8 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             name,
             description,
             instructions,
-            tuple(tools),
+            # once, and not in each session: reading a signature takes longer than all else that an agent adds
+            tuple(as_tool(each) for each in tools),
             tuple(hooks),
             context,
             loop or _DEFAULT_LOOP,

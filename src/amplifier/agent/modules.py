@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import isroutine
 from typing import Final, Never, Protocol, TypeAlias, TypeVar, cast
 
 import attrs
@@ -18,7 +17,14 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.tools import FunctionTool, tool, tools_of
 
-__all__ = ["AgentHook", "AgentTool", "ModuleTable", "PlainFunction", "Toolset"]
+__all__ = [
+    "AgentHook",
+    "AgentTool",
+    "ModuleTable",
+    "PlainFunction",
+    "Toolset",
+    "as_tool",
+]
 
 DepsT = TypeVar("DepsT")
 
@@ -118,9 +124,6 @@ class ModuleTable:
         if isinstance(given, Toolset):
             tools = [tool for each in given.objects for tool in _tools_in(each)]
             return self.add("tool", "set", _ToolModule(tuple(tools)))
-        if callable(given):
-            made = tool(cast("Callable[[], object]", given))
-            return self.add("tool", made.name, made)
         raise _refused(
             "tools", given, "a function, a tool, an agent or the id of a module"
         )
@@ -156,11 +159,20 @@ class ModuleTable:
         return self.add(kind, str(name or type(given).__name__), given)
 
 
+def as_tool(given: AgentTool[DepsT]) -> AgentTool[DepsT]:
+    """Return what `@tool` makes of a plain function; anything else as it is."""
+    if isinstance(given, (str, Mapping, FunctionTool, SubAgent, Toolset, type)):
+        return given
+    if definition_of(given) is not None or not callable(given):
+        return given
+    return tool(cast("Callable[[], object]", given))
+
+
 def _tool_name(given: object) -> str | None:
     """Return what a model calls a tool by; `None` where only its module says it."""
     if isinstance(given, (FunctionTool, SubAgent)):
         return given.name
-    return given.__name__ if isroutine(given) else None
+    return None
 
 
 def _implements(given: object) -> bool:
