@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.metadata import entry_points
 
 import anyio
 import pytest
@@ -332,6 +333,18 @@ async def test_the_vendor_and_the_model_are_what_the_loop_asks() -> None:
 
     assert plan["providers"] == [{"module": "provider-anthropic"}]
     assert plan["orchestrator"] == {"config": {"model": "a-model:latest"}}
+
+
+def test_a_vendor_is_called_what_its_provider_calls_itself() -> None:
+    """The table of vendors is that of modules, which nothing has to be imported for."""
+    found = {
+        entry.name.removeprefix("provider-"): entry.load().name
+        for entry in entry_points(group="amplifier.modules")
+        if entry.name.startswith("provider-")
+    }
+
+    assert len(found) >= 7
+    assert {vendor: vendor for vendor in found} == found
 
 
 def test_a_vendor_of_ours_is_named_with_the_command_that_installs_it(

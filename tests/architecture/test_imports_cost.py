@@ -16,6 +16,7 @@ HEAVY: Final = frozenset(
         "cattrs",
         "click",
         "httpx2",
+        "importlib.metadata",
         "jsonschema_rs",
         "prompt_toolkit",
         "rich",

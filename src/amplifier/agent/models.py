@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.kernel.modules.loader import ModuleLoader
-from amplifier_kit.installation import install_command
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -83,6 +82,9 @@ def _installed(vendor: str, model: str | None) -> ModelChoice:
     # only one of ours: a command for any other name could install a stranger's package
     ours = f"amplifier-module-{_PREFIX}{short};"
     if any(requirement.startswith(ours) for requirement in _requirements()):
+        # it reads metadata, whose library takes a third of what importing an agent does
+        from amplifier_kit.installation import install_command
+
         raise _problem(
             vendor,
             f"not installed; install with: {install_command(f'amplifier[{short}]')}",
