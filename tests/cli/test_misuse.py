@@ -16,7 +16,8 @@ from amplifier.cli._people import plain, system_text
 from tests.cli.programs import call, write_plan
 
 TECHNICAL = re.compile(
-    r"\[Errno|\b[A-Z]\w*(?:Error|Exception)\b|Traceback|<class|\bNone\b|codec can't|PosixPath|\('|frozenset"
+    r"\[Errno|\b[A-Z]\w*(?:Error|Exception)\b|Traceback|<class|\bNone\b|codec can't"
+    r"|PosixPath|\('|frozenset|got (?:NoneType|dict|str)\b"
 )
 """What nobody but a programmer can read."""
 
@@ -73,6 +74,20 @@ def _missing_text(shop: Path) -> tuple[str, ...]:
     return ("run", "hi", "--plan", str(plan), "--system", "@none.md")
 
 
+def _empty_plan(shop: Path) -> tuple[str, ...]:
+    _written(shop / "plan.yaml", "")
+    return ("run", "hi", "--plan", "plan.yaml")
+
+
+def _odd_plan(shop: Path) -> tuple[str, ...]:
+    _written(shop / "plan.yaml", "session: 3\nproviders: {a: 1}\ntools: x\n")
+    return ("tool", "list", "--plan", "plan.yaml")
+
+
+def _device_as_plan(_: Path) -> tuple[str, ...]:
+    return ("run", "hi", "--plan", "/dev/zero")
+
+
 def _no_session(_: Path) -> tuple[str, ...]:
     return ("session", "export", "nope")
 
@@ -106,6 +121,9 @@ def _no_server(shop: Path) -> tuple[str, ...]:
         (_broken_settings, "line 2, column 1"),
         (_binary_plan, "save it as UTF-8"),
         (_binary_import, "save it as UTF-8"),
+        (_empty_plan, "a mapping; got nothing"),
+        (_odd_plan, "a list of modules; got a mapping"),
+        (_device_as_plan, "no regular file"),
         (_folder_for_text, ".git"),
         (_missing_text, "none.md"),
         (_no_session, "'amplifier session list' shows them"),
@@ -158,6 +176,8 @@ def test_no_number_of_an_error_is_shown(number: int) -> None:
         ("down: ConnectError: gone", "down: gone"),
         ("httpx2.ReadTimeout", "httpx2.ReadTimeout"),
         ("a ValueError is raised", "a ValueError is raised"),
+        ("a list; got dict", "a list; got a mapping"),
+        ("a list; got str of words", "a list; got str of words"),
         (
             "cannot be reached: [Errno -2] Name or service not known; try",
             "cannot be reached: the address is not known here: check its spelling and the network; try",

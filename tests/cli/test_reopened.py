@@ -386,7 +386,7 @@ def test_a_session_of_an_earlier_version_is_opened_and_says_so(tmp_path: Path) -
     ("content", "told"),
     [
         (b"{", "it is no JSON"),
-        (b"[]", "a mapping; got list"),
+        (b"[]", "a mapping; got a list"),
         (b'{"version": 9, "plan": {}}', "1 is understood; got 9"),
         (b'{"version": 1, "plan": {}, "plans": 1}', "did you mean 'plan'?"),
         (b"[" + b" " * 4_000_001 + b"]", "it is larger than"),

@@ -9,9 +9,9 @@ from amplifier import HookRegistry
 from amplifier.cli._silence import SilenceReport
 from amplifier.testing import VirtualClock
 from amplifier_sdk.events import (
-    PROVIDER_REQUEST,
+    LLM_REQUEST,
     PROVIDER_RETRY,
-    ProviderRequest,
+    LlmRequest,
     ProviderRetry,
 )
 
@@ -32,8 +32,8 @@ RETRY = ProviderRetry(
 
 
 async def request(hooks: HookRegistry, session: str = "s") -> None:
-    said = ProviderRequest(provider="slow", model=None, session_id=session)
-    await hooks.emit(PROVIDER_REQUEST, said)
+    said = LlmRequest(provider="slow", model="m", message_count=1, session_id=session)
+    await hooks.emit(LLM_REQUEST, said)
 
 
 @pytest.mark.parametrize(

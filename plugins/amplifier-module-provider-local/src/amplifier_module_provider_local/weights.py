@@ -277,11 +277,14 @@ def _failure(
     advice = (
         "Once fetched it works offline; or set `model_path` to a GGUF file of your own."
     )
-    message = f"The embedded model could not be fetched. {report['error']}\n{advice}"
+    message = f"The embedded model could not be fetched. {report['error']}.\n{advice}"
     if report.get("installer") is False:
         return ConfigurationError(message)
     # pip and uv have retried by themselves
-    return ProviderUnavailableError(message, retryable=False)
+    error = ProviderUnavailableError(message, retryable=False)
+    if details := report.get("details"):
+        error.add_note(str(details))
+    return error
 
 
 async def _end(process: Process, staging: Path) -> None:

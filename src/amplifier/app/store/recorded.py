@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -70,8 +71,11 @@ class PlanFile:
         """Describe a file as it is now.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or is no file: a device has no end.
         """
+        if not path.is_file():
+            path.stat()
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
         return cls(
             path=str(path.absolute()),
             sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
