@@ -12,23 +12,27 @@ from tests.app.projects import write
 
 
 @pytest.mark.parametrize(
-    ("path", "module"),
+    ("path", "module", "remedy"),
     [
-        (".mcp.json", "tool-mcp"),
-        (".claude/settings.json", "hooks-shell"),
-        (".amplifier/plugins/p/hooks/hooks.json", "hooks-shell"),
-        (".claude/skills/s/SKILL.md", "tool-skills"),
+        (".mcp.json", "tool-mcp", "mcp add"),
+        (".claude/settings.json", "hooks-shell", "module add hooks-shell"),
+        (
+            ".amplifier/plugins/p/hooks/hooks.json",
+            "hooks-shell",
+            "module add hooks-shell",
+        ),
+        (".claude/skills/s/SKILL.md", "tool-skills", "module add tool-skills"),
     ],
 )
-def test_a_file_is_named_with_the_module_that_reads_it(
-    tmp_path: Path, path: str, module: str
+def test_a_file_is_named_with_what_reads_it_and_what_to_type(
+    tmp_path: Path, path: str, module: str, remedy: str
 ) -> None:
     write(tmp_path / path, "{}")
 
     (unread,) = find_unread_files(tmp_path, {})
 
     assert path.startswith(unread.path)
-    assert unread.module == module
+    assert (unread.module, unread.remedy) == (module, f"amplifier {remedy}")
 
 
 @pytest.mark.parametrize(

@@ -545,7 +545,8 @@ def test_a_server_list_that_nothing_reads_is_reported_once(
     result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"])))
 
     (line,) = result.stderr.splitlines()
-    assert line.startswith("Not read in this session: .mcp.json (needs tool-mcp).")
+    told = "Not read in this session: .mcp.json; to use it: name tool-mcp in the plan"
+    assert line == told
 
 
 def test_a_plan_may_be_written_in_yaml(tmp_path: Path) -> None:

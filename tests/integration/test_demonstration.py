@@ -76,6 +76,6 @@ def test_the_demonstration_says_what_the_model_is(
 
     assert is_right(ran.stdout)
     called, note = ran.stderr.splitlines()
-    assert called == 'tool read_file {"file_path": "examples/notes.txt"}'
+    assert called == "tool read_file examples/notes.txt"
     assert note.startswith("note: this model is small (135 million parameters)")
     assert note.endswith("'amplifier init' chooses another")

@@ -215,11 +215,16 @@ def _unmounted(opened: OpenSession, *, needs_provider: bool) -> Iterator[str]:
 def _unread(composition: Composition) -> Iterator[str]:
     """Report which files of the project have no effect because no module reads them."""
     unread = find_unread_files(composition.places.root, composition.plan)
-    if unread:
-        listed = ", ".join(
-            f"{one_line(file.path)} (needs {file.module})" for file in unread
-        )
-        yield f"Not read in this session: {listed}. A module is added to the settings, a profile or a plan."
+    files: dict[str, list[str]] = {}
+    for file in unread:
+        # A plan file is final: no command adds a module to it.
+        if composition.is_plan_file:
+            remedy = f"name {file.module} in the plan"
+        else:
+            remedy = file.remedy
+        files.setdefault(remedy, []).append(one_line(file.path))
+    for remedy, paths in files.items():
+        yield f"Not read in this session: {', '.join(paths)}; to use it: {remedy}"
 
 
 def _withheld(composition: Composition) -> Iterator[str]:

@@ -30,6 +30,14 @@ class UnreadFile:
     path: str
     module: str
 
+    @property
+    def remedy(self) -> str:
+        """The command that lets new sessions read it."""
+        if self.module == _READERS["mcp"]:
+            # It shows what would be connected to, and asks.
+            return "amplifier mcp add"
+        return f"amplifier module add {self.module}"
+
 
 def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadFile]:
     """Return the files of a project that would take effect if the plan had the module that reads them.

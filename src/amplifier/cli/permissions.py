@@ -21,12 +21,16 @@ __all__ = ["permissions"]
 _SHOWN: Final = 12
 
 
-@click.group()
-def permissions() -> None:
+@click.group(invoke_without_command=True)
+@debug_option
+@click.pass_context
+def permissions(ctx: click.Context) -> None:
     """Look at what you allowed for projects and everywhere, and take it back.
 
-    What is allowed for one session is listed by /permissions in its chat.
+    Without a command it is listed. What is allowed for one session is listed by /permissions in its chat.
     """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(_list, output="text")
 
 
 @permissions.command("list")
