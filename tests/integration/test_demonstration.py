@@ -75,7 +75,9 @@ def test_the_demonstration_says_what_the_model_is(
     ran = run("run", question(), "--no-keep", AMPLIFIER_HOME=str(tmp_path))
 
     assert is_right(ran.stdout)
-    called, note = ran.stderr.splitlines()
+    # On a busy machine it says that it is still waiting.
+    lines = ran.stderr.splitlines()
+    called, note = (line for line in lines if not line.startswith("still waiting"))
     assert called == "tool read_file examples/notes.txt"
     assert note.startswith("note: this model is small (135 million parameters)")
     assert note.endswith("'amplifier init' chooses another")
