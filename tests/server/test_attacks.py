@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from contextlib import AsyncExitStack
 from functools import partial
 from time import time
 
@@ -18,6 +19,7 @@ from amplifier.server import members
 from amplifier.server.application import StoredServer
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
+from amplifier.serving.limits import ServerLimits
 from amplifier.serving.tokens import Token
 from amplifier_kit.logs.records import LOG_FILE
 from amplifier_sdk.stores import Lease, SessionStore
@@ -258,3 +260,56 @@ async def test_another_protocol_than_http_is_refused(site: Site) -> None:
         await server({**scope, "query_string": b"", "subprotocols": []}, receive, send)
 
     assert [message["type"] for message in sent] == ["websocket.close"]
+
+
+async def test_a_process_has_room_for_so_many_readers(site: Site) -> None:
+    secrets = [await site.token(name, "reader") for name in ("ann", "bob")]
+    owner = await site.token()
+    limits = ServerLimits(max_streams=4)
+    async with site.serving() as known:
+        server = attrs.evolve(known, limits=limits)
+        async with server.lifespan(), AsyncExitStack() as stack:
+            session = await Caller(server, owner).begin()
+            path = f"/sessions/{session}/events"
+            for number in range(4):
+                caller = Caller(server, secrets[number % 2])
+                await stack.enter_async_context(caller.stream("GET", path))
+            with anyio.fail_after(10):
+                while server.metrics.streams_open < 4:
+                    await anyio.lowlevel.checkpoint()
+            refused = await Caller(server, owner).get(path)
+            await stack.aclose()
+            with anyio.fail_after(10):
+                while server.metrics.streams_open:
+                    await anyio.lowlevel.checkpoint()
+            async with Caller(server, owner).stream("GET", path) as stream:
+                status = stream.status
+
+    assert (refused.status, refused.json["error"]["code"]) == (503, "server_full")
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"name": "' + b"x" * 2_000_000 + b'"}',
+        b'{"name": ' + b"9" * 50_000 + b"}",
+        b'{"name": "\\ud800"}',
+        b'{"name": NaN}',
+        b'{"a": 1, ' * 20_000,
+        b"\xff\xfe",
+        b'{"name": "\\u0000"}',
+    ],
+    ids=["nested", "long", "digits", "surrogate", "nan", "keys", "bytes", "nul"],
+)
+async def test_a_body_that_is_a_bomb_is_refused(site: Site, body: bytes) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        answer = await caller.post("/sessions", body)
+        still = (await caller.get("/me")).status
+
+    assert answer.status in (400, 413, 422), answer.body
+    assert len(answer.body) < 2000
+    assert still == 200

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from functools import wraps
 from uuid import uuid4
 
 import anyio
 import pytest
 
+from amplifier.app.store.file_store import FileSessionStore
 from amplifier.server.application import StoredServer
 from amplifier.server.token_store import TokenStore
 from amplifier_sdk.errors import ConfigError
@@ -17,6 +20,18 @@ from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Answer, Caller
 
 pytestmark = pytest.mark.timeout(90)
+
+METHODS = (
+    "acquire",
+    "renew",
+    "append",
+    "read_record",
+    "read_log",
+    "questions",
+    "answer",
+    "children",
+    "delete",
+)
 
 BODIES: Mapping[str, object] = {
     "begin_session": {"name": "x"},
@@ -90,6 +105,53 @@ async def test_another_tenant_is_nowhere_to_be_seen(site: Site) -> None:
     before["approvals"][0].pop("timeout")
     after["approvals"][0].pop("timeout")
     assert after == before
+
+
+CALLS: ContextVar[list[str] | None] = ContextVar("CALLS", default=None)
+
+
+def counted(name: str) -> Callable[..., Awaitable[object]]:
+    method = getattr(FileSessionStore, name)
+
+    @wraps(method)
+    async def counting(*args: object, **kwargs: object) -> object:
+        calls = CALLS.get()
+        if calls is not None:
+            calls.append(name)
+        return await method(*args, **kwargs)
+
+    return counting
+
+
+async def test_an_id_of_another_tenant_costs_what_an_unknown_one_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long an answer takes says nothing: the store is asked the same, in the same order."""
+    alice_secret = await site.token("alice", "owner", "acme")
+    mallory_secret = await site.token("mallory", "owner", "evil")
+    for name in METHODS:
+        monkeypatch.setattr(FileSessionStore, name, counted(name))
+    async with site.serving(*WRITES) as server:
+        alice, mallory = Caller(server, alice_secret), Caller(server, mallory_secret)
+        session, turn = await begun(alice)
+        events = await events_until(alice, session, "approval_requested")
+        asked = str(events[-1].data["approval_id"])
+        known = {"session_id": session, "turn_id": turn, "approval_id": asked}
+        unknown = {key: str(uuid4()) for key in known}
+        # the log of the tenant is begun by its first entry
+        await mallory.post("/sessions")
+        for method, path, name in await addresses(server):
+            if "{" not in path:
+                continue
+            costs: list[list[str]] = []
+            for ids in (known, unknown):
+                calls: list[str] = []
+                CALLS.set(calls)
+                await mallory.request(method, filled(path, ids), BODIES.get(name))
+                CALLS.set(None)
+                costs.append(calls)
+            assert costs[0] == costs[1], (method, path)
+            assert costs[0], path
 
 
 async def test_tenants_work_in_folders_of_their_own(site: Site) -> None:

@@ -96,7 +96,18 @@ def serve_until_signalled(
         click.ClickException: the port cannot be had.
         StoreError: the store cannot be opened.
     """
+    _allow_connections()
     anyio.run(_serve, stores, options, listener, backend, backend=backend)
+
+
+def _allow_connections() -> None:
+    """Let the process have as many connections as the system lets it: many systems begin with 1,024."""
+    try:
+        import resource  # which Windows has not
+    except ModuleNotFoundError:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(

@@ -43,7 +43,7 @@ from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import AcceptedTurn, TurnEngine
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
-from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.event_stream import EventStreamResponse, require_room
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
@@ -282,6 +282,8 @@ class StoredSessions:
 
     async def read_events(self, request: Request, client: Client) -> Response:
         """Stream a session's events, those after `Last-Event-ID` alone, and then those that come."""
+        # first: a crowd that is refused costs the store nothing
+        require_room(self.metrics, self.limits.max_streams)
         tenant, record = await self.session(request, client)
         after = last_event(request)
         client.check_room("streams", client.streams, client.token.max_streams)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
+from amplifier.serving.errors import RequestError
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
@@ -20,6 +21,7 @@ __all__ = [
     "EventStreamResponse",
     "ReadableLog",
     "StreamHost",
+    "require_room",
     "until_disconnected",
 ]
 
@@ -78,6 +80,7 @@ class EventStreamResponse(Response):
         self._pieces = 0
         self._is_sending = False
         self._metrics = sessions.metrics
+        self._max_streams = sessions.limits.max_streams
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
@@ -94,9 +97,10 @@ class EventStreamResponse(Response):
         """Count the stream; others may have come since the request was let in.
 
         Raises:
-            RequestError: the token has all the streams that it may have, or ended.
+            RequestError: the token has all the streams that it may have, or ended; or the process has all that it may.
         """
         metrics = self._metrics
+        require_room(metrics, self._max_streams)
         with self._client.streaming(scope):
             metrics.streams_open += 1
             try:
@@ -129,6 +133,17 @@ class EventStreamResponse(Response):
             self._is_sending = False
             self._pieces += 1
         await send({"type": "http.response.body", "body": b""})
+
+
+def require_room(metrics: Metrics, max_streams: int) -> None:
+    """Refuse a reader where the process has all that it may; call it before anything is read for one.
+
+    Raises:
+        RequestError: it has.
+    """
+    if metrics.streams_open >= max_streams:
+        told = "This process has no room for another reader of events"
+        raise RequestError(503, "server_full", told, {"Retry-After": "5"})
 
 
 async def until_disconnected(receive: Receive, scope: anyio.CancelScope) -> None:

@@ -17,6 +17,7 @@ class ServerLimits:
         max_body_bytes: of a request.
         body_timeout: seconds in which a request's body has to be there.
         max_sessions: open at once, of all tokens.
+        max_streams: of events that are read at once, of all tokens.
         max_queued_turns: waiting in one session.
         max_ended_turns: of one session whose events can still be read.
         max_events: of one turn that can be read again; earlier ones are a stated gap.
@@ -29,6 +30,7 @@ class ServerLimits:
     max_body_bytes: int = attrs.field(default=1_000_000, validator=integer(1))
     body_timeout: float = attrs.field(default=10.0, validator=seconds)
     max_sessions: int = attrs.field(default=1000, validator=integer(1))
+    max_streams: int = attrs.field(default=2000, validator=integer(1))
     max_queued_turns: int = attrs.field(default=8, validator=integer(0))
     max_ended_turns: int = attrs.field(default=8, validator=integer(1))
     max_events: int = attrs.field(default=4096, validator=integer(1))

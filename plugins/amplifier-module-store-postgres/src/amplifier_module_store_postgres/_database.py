@@ -198,6 +198,8 @@ def _reason(error: psycopg.Error) -> str:
         remedy = "Give the password in PGPASSWORD or ~/.pgpass"
     elif attempt is not None and attempt.used_password:
         remedy = "Check the user and the password"
+    elif isinstance(error, psycopg.errors.DiskFull):
+        remedy = "Make room on the server's disk"
     elif isinstance(error, psycopg.OperationalError):
         remedy = "Check that the server runs, and try again"
     else:

@@ -16,6 +16,8 @@ __all__ = ["MIGRATIONS", "migrate"]
 
 _LOCK: Final = 0x616D706C  # "ampl": whoever migrates this database
 
+_EXISTS: Final = "SELECT to_regclass('amplifier.schema_version') IS NOT NULL"
+
 _VERSION_1: Final = """
 CREATE TABLE amplifier.sessions (
     namespace text NOT NULL,
@@ -128,8 +130,7 @@ def migrate(
 
 def _version(connection: psycopg.Connection) -> int:
     """Return the version of the tables; 0 where there are none."""
-    exists = "SELECT to_regclass('amplifier.schema_version') IS NOT NULL"
-    if connection.execute(exists).fetchone() != (True,):
+    if connection.execute(_EXISTS).fetchone() != (True,):
         return 0
     found = connection.execute("SELECT max(version) FROM amplifier.schema_version")
     ((version,),) = found.fetchall()
