@@ -109,6 +109,59 @@ def test_a_broken_module_fails_its_contract_tests(tmp_path: Path) -> None:
     assert "failed" in run(root)
 
 
+WHEEL_PLUGIN = """
+import pytest
+import amplifier_core
+
+def pytest_addoption(parser):
+    parser.addoption("--module-path", default=None)
+
+@pytest.fixture
+def coordinator():
+    return "the wheel's"
+"""
+
+
+def write_wheel(folder: Path) -> Path:
+    """Write what the original's wheel installs: its package, and its plugin of pytest."""
+    package = folder / "amplifier_core"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("ORIGINAL = True\n")
+    (package / "pytest_plugin.py").write_text(WHEEL_PLUGIN)
+    metadata = folder / "amplifier_core-2.0.2.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: amplifier-core\nVersion: 2.0.2\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[pytest11]\namplifier_module = amplifier_core.pytest_plugin\n"
+    )
+    return folder
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("place", ["insert(0, {!r})", "append({!r})"])
+def test_contract_tests_have_our_fixtures_beside_the_wheel(
+    tmp_path: Path, place: str
+) -> None:
+    wheel = write_wheel(tmp_path / "wheel")
+    root = project(tmp_path, "tool-words", "Tool", "tool")
+    program = (
+        f"import sys; sys.path.{place.format(str(wheel))}; import pytest;"
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-W', 'error']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert re.search(r"\b9 passed", done.stdout), done.stdout + done.stderr
+
+
 VALIDATORS = {
     "tool": ToolValidator,
     "provider": ProviderValidator,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import product
+from pathlib import Path
 from typing import TypeAlias
 
 import anyio
 import attrs
 import pytest
 
+import amplifier_module_hooks_logging
 from amplifier import AmplifierSession
 from amplifier.testing import (
     EventRecorder,
@@ -21,7 +25,7 @@ from amplifier.testing import (
 )
 from amplifier_sdk.chat import ChatRequest, Usage
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.errors import BudgetExceededError, TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.results import HookResult, ToolResult
@@ -32,6 +36,9 @@ Messages: TypeAlias = list[tuple[str, str]]
 
 KINDS = ("loop", "provider", "context", "tool", "hook")
 MIXTURES = list(product((False, True), repeat=len(KINDS)))
+SECRET = (
+    "sk-ant-api03-Zk3vQ9wLr7TbXe2MnPc8YdHs5UfGa1JoKi4EtRuWyBxVqSzNmLhDgFjC-Aa0Bb1Cc2Q"
+)
 USAGE = Usage(input_tokens=10, output_tokens=2, total_tokens=12)
 SCHEMA: JSONObject = {
     "type": "object",
@@ -61,6 +68,7 @@ class Mixture:
         deny: str | None = None,
         inject: str | None = None,
         history: list[JSONObject] | None = None,
+        log: Path | None = None,
     ) -> AmplifierSession:
         """Make a session of this mixture; a step is an answer or the text of a call of the tool."""
         written = [
@@ -81,6 +89,7 @@ class Mixture:
                 hook if "hook" in self.originals else native_hook,
                 self.recorder,
                 Keeper(self),
+                *([amplifier_module_hooks_logging] if log else []),
             ],
             orchestrator=loop if "loop" in self.originals else None,
             context=context
@@ -89,6 +98,7 @@ class Mixture:
             configs={
                 "provider": {"steps": written},
                 "hook-0": {"deny": deny, "inject": inject},
+                "hook-3": {"session_log_template": str(log)} if log else {},
                 "context": {"messages": history or []},
             },
             journal=self.journal,
@@ -244,8 +254,18 @@ async def test_a_cancel(mixture: Mixture) -> None:
     assert len(mixture.recorder.data("cancel:completed")) == 1
 
 
-async def test_a_limit(mixture: Mixture) -> None:
-    limits: LimitChanges = {"iterations": 2}
+LIMITS: list[tuple[LimitChanges, int, int]] = [
+    ({"iterations": 2}, 3, 2),
+    ({"tool_calls": 1}, 3, 1),
+    ({"tokens": 20}, 3, 2),
+]
+"""A limit, and how many requests and calls of tools it lets through: the last request ends the turn in words."""
+
+
+@pytest.mark.parametrize(("limits", "requests", "calls"), LIMITS)
+async def test_a_limit(
+    mixture: Mixture, limits: LimitChanges, requests: int, calls: int
+) -> None:
     steps: list[JSONObject] = [
         {"text": "a"},
         {"text": "b"},
@@ -253,10 +273,30 @@ async def test_a_limit(mixture: Mixture) -> None:
         {"text": "d"},
     ]
     async with mixture.session(*steps, "end") as session:
-        await session.execute("how many?", limits)
+        with suppress(BudgetExceededError):
+            await session.execute("how many?", limits)
 
-    assert session.spending.provider_calls <= 3
-    assert session.spending.tool_calls <= 2
+    assert 1 <= session.spending.provider_calls <= requests
+    assert 1 <= session.spending.tool_calls <= calls
+    assert mixture.journal.kinds[-1] == "TurnEnded"
+
+
+async def test_the_log_has_the_turn_and_no_secret(
+    mixture: Mixture, tmp_path: Path
+) -> None:
+    async with mixture.session(
+        {"text": f"password={SECRET}"},
+        f"it was {SECRET}",
+        inject=f"the key is {SECRET}",
+        log=tmp_path / "{session_id}.jsonl",
+    ) as session:
+        await session.execute(f"how many words has {SECRET}?")
+
+    (written,) = tmp_path.glob("*.jsonl")
+    text = written.read_text()
+    events = {json.loads(line)["event"] for line in text.splitlines()}
+    assert {"prompt:submit", "tool:pre", "tool:post", "session:end"} <= events
+    assert SECRET not in text
 
 
 async def test_a_resume(mixture: Mixture) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+from pathlib import Path
+
 import pytest
 
 from amplifier.testing import EventRecorder, MemoryJournal, create_test_session
@@ -125,6 +128,54 @@ async def test_an_original_loop_calls_our_provider_and_tools() -> None:
     script = [calling(call("count_words", {"text": "x y"})), answer("two")]
     async with create_test_session(*script, tools=[tool], orchestrator=loop) as session:
         assert await session.execute("count") == "two"
+
+
+@pytest.mark.parametrize("name", ["loop-basic", "loop-events", "loop-streaming"])
+async def test_our_loops_run_a_session_of_originals(name: str) -> None:
+    (entry,) = entry_points(group="amplifier.modules", name=name)
+    native = entry.load()
+    async with create_test_session(
+        provider=provider,
+        tools=[tool],
+        hooks=[hook],
+        orchestrator=native,
+        context=context,
+        configs={
+            "provider": {"steps": [CALL, "two"]},
+            "hook-0": {"inject": "be brief"},
+        },
+    ) as session:
+        assert await session.execute("how many?") == "two"
+        messages = await session.coordinator.context.get_messages()
+
+    assert [message["role"] for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert messages[2]["content"] == '{"words": 2}'
+
+
+@pytest.mark.parametrize("name", ["context-persistent", "context-simple"])
+async def test_our_contexts_serve_an_original_loop(name: str, tmp_path: Path) -> None:
+    (entry,) = entry_points(group="amplifier.modules", name=name)
+    native = entry.load()
+    file = {"transcript_path": str(tmp_path / "history.jsonl")}
+    async with create_test_session(
+        provider=provider,
+        tools=[tool],
+        orchestrator=loop,
+        context=native,
+        configs={
+            "provider": {"steps": [CALL, "two"]},
+            "context": file if name == "context-persistent" else {},
+        },
+    ) as session:
+        assert await session.execute("how many?") == "two"
+        messages = await session.coordinator.context.get_messages()
+
+    assert [message["role"] for message in messages][-2:] == ["tool", "assistant"]
 
 
 @pytest.mark.parametrize("module", [tool, provider, hook, context, loop])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process
 ROOT: Final = Path(__file__).resolve().parents[2]
 PLUGIN: Final = "amplifier.testing.pytest_plugin"
 INSTALLED: Final = any(
-    point.name == "amplifier_module" for point in entry_points(group="pytest11")
+    point.value == PLUGIN for point in entry_points(group="pytest11")
 )
 
 SOURCES: Final = {
@@ -272,7 +272,7 @@ def test_a_project_that_does_not_use_it_pays_for_nothing() -> None:
 def test_pytest_finds_it_where_this_is_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-    assert project["entry-points"]["pytest11"] == {"amplifier_module": PLUGIN}
+    assert project["entry-points"]["pytest11"] == {"amplifier": PLUGIN}
 
 
 def test_the_kit_needs_no_pytest() -> None:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from amplifier.compat.original import models
 from amplifier.compat.plain import plain_copy
 from amplifier.kernel.budgets.deadlines import call_deadlines_held, deadlines_held
 from amplifier.kernel.reports import report
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
+from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.delegation import ResumeOptions, SpawnOptions
+from amplifier_sdk.redaction import REDACTOR
 
-__all__ = ["adapted_capability", "held_approval", "shown_capability"]
+__all__ = ["GUARDS", "adapted_capability", "held_approval", "shown_capability"]
 
 REGISTER_PROVIDER = "approval.register_provider"
+
+GUARDS: Final = frozenset(
+    {ACCEPTED, REDACTOR, "approval.permissions", "session.journal"}
+)
+"""The capabilities that say what needs no question, what is hidden and what is recorded."""
 
 _Register: TypeAlias = Callable[[object], object]
 

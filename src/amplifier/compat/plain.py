@@ -32,17 +32,19 @@ MAX_DEPTH: Final = 100
 _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
 
 
-def plain(value: object) -> object:
+def plain(value: object, depth: int = 0) -> object:
     """Return a value without foreign models in it: itself where it has none, so that its identity shows that."""
     if type(value) in _AS_THEY_ARE:
         return value
+    if depth > MAX_DEPTH:
+        return plain_copy(value, depth)
     if isinstance(value, models.ToolResult):
         return value.native or native_result(value)
     if type(value) is dict:
-        entries = {key: plain(item) for key, item in value.items()}
+        entries = {key: plain(item, depth + 1) for key, item in value.items()}
         return value if _same(entries.values(), value.values()) else entries
     if type(value) in (list, tuple):
-        items = [plain(item) for item in cast("Sequence[object]", value)]
+        items = [plain(item, depth + 1) for item in cast("Sequence[object]", value)]
         return value if _same(items, cast("Sequence[object]", value)) else items
     if isinstance(value, (BaseModel, models.HookResult, content_models.ContentBlock)):
         return plain_copy(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -54,15 +55,34 @@ __all__ = [
 T = TypeVar("T")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option `--module-path`."""
+def pytest_addoption(
+    parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
+) -> None:
+    """Add the option `--module-path`; the plugin of an installed original, which has it too, is not used."""
+    _take_precedence(pluginmanager)
     group = parser.getgroup("amplifier", "Amplifier modules")
-    group.addoption(
-        "--module-path",
-        metavar="PATH",
-        default=None,
-        help="the module under test: its project's folder or its package's; default the one the test file lies in",
-    )
+    # the original's plugin, where it was loaded first, has added it
+    with suppress(ValueError):
+        group.addoption(
+            "--module-path",
+            metavar="PATH",
+            default=None,
+            help="the module under test: its project's folder or its package's; default the one the test file lies in",
+        )
+
+
+def _take_precedence(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Leave out the original's own plugin: a third of its modules bring its wheel along.
+
+    pytest loads plugins in the order in which distributions lie on the disk. Whatever the wheel's plugin imported is
+    forgotten, since no test has it yet and its name is provided here.
+    """
+    loaded = pluginmanager.get_plugin(_ORIGINALS_PLUGIN)
+    pluginmanager.set_blocked(_ORIGINALS_PLUGIN)
+    if loaded is None:
+        return
+    for name in [each for each in sys.modules if each.partition(".")[0] == _ORIGINAL]:
+        del sys.modules[name]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,6 +120,7 @@ class _LastFinder:
 
 
 _ORIGINAL: Final = "amplifier_core"
+_ORIGINALS_PLUGIN: Final = "amplifier_module"
 _IMPORT: Final = re.compile(rf"^[ \t]*(?:from|import) {_ORIGINAL}\b", re.MULTILINE)
 _REQUIREMENT: Final = re.compile(r"""["']amplifier-core\b""")
 

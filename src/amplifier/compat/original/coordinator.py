@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Mapping
 from typing import cast
 
 from amplifier.compat.capabilities import (
+    GUARDS,
     adapted_capability,
     held_approval,
     shown_capability,
@@ -170,7 +171,15 @@ class _Shown(ModuleCoordinator):
     def register_capability(
         self, name: str, value: object, *, inherited: bool = True
     ) -> None:
-        """Offer a value to modules, in place of an earlier one of the name."""
+        """Offer a value to modules, in place of an earlier one of the name.
+
+        Raises:
+            ValueError: it is one of those that guard the session.
+        """
+        if name in GUARDS:
+            raise ValueError(
+                f"The capability {name!r} guards the session; a module of the original cannot replace it"
+            )
         earlier = super().get_capability(name)
         super().register_capability(
             name, adapted_capability(name, value, earlier), inherited=inherited

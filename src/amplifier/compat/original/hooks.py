@@ -13,6 +13,7 @@ from amplifier.compat.handlers import Handler, OriginalHandler
 from amplifier.compat.original.models import ContextInjection, HookResult
 from amplifier.compat.plain import plain_object
 from amplifier.compat.results import original_result
+from amplifier.kernel.reports import report
 from amplifier.kernel.turn.registry import HookRegistry as KernelRegistry
 from amplifier_sdk.contracts import Unregister
 
@@ -60,6 +61,18 @@ class HookRegistry(KernelRegistry):
         )
 
     on = register  # type: ignore[assignment]  # likewise
+
+    def unregister(self, name: str) -> None:
+        """Take back what modules of the original registered under a name; a handler of the session's stays."""
+        kept = [
+            entry
+            for entry in self._own
+            if entry.name != name or not isinstance(entry.handler, OriginalHandler)
+        ]
+        if any(entry.name == name for entry in kept):
+            report("compat.handler_not_unregistered", name=name)
+        self._own = kept
+        self.refresh()
 
     def _free(self, name: str) -> str:
         taken = {each for names in self.list_handlers().values() for each in names}
