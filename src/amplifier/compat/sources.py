@@ -21,7 +21,21 @@ from amplifier_sdk.errors import ModuleLoadError
 __all__ = ["ASYNCIO_ONLY", "ModuleImport", "ModuleSources", "imports_of"]
 
 ASYNCIO_ONLY: Final = frozenset(
-    {"aiofiles", "aiohttp", "aiosqlite", "asyncio", "asyncpg", "uvloop", "websockets"}
+    {
+        "aioboto3",
+        "aiobotocore",
+        "aiofiles",
+        "aiohttp",
+        "aiomysql",
+        "aiopg",
+        "aioredis",
+        "aiosqlite",
+        "asyncio",
+        "asyncpg",
+        "nest_asyncio",
+        "uvloop",
+        "websockets",
+    }
 )
 """Packages that need asyncio's event loop."""
 

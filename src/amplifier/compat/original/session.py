@@ -16,6 +16,9 @@ from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
 from amplifier.kernel.modules.loader import ModuleLoader as KernelLoader
 from amplifier.kernel.sessions.session import AmplifierSession as KernelSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.limits import LimitChanges
+from amplifier_sdk.media import Prompt
 
 __all__ = ["AmplifierSession"]
 
@@ -59,6 +62,20 @@ class AmplifierSession(KernelSession):
         self.config = self.coordinator.config = config
         # applications mount on it and register with it in the original's forms
         self.coordinator = ModuleCoordinator.over(self.coordinator)
+
+    async def execute(  # type: ignore[override]  # the original's answer
+        self, prompt: Prompt, *given: LimitChanges | None, **options: object
+    ) -> object:
+        """Run one turn and return its answer; of a turn that was cancelled by the token, what the model had written.
+
+        With more than the prompt it is the session's own, which raises `TurnCancelled`: the kernel runs children so.
+        """
+        if given or options:
+            return await super().execute(prompt, *given, **options)  # type: ignore[call-overload]  # passed on
+        try:
+            return await super().execute(prompt)
+        except TurnCancelled as cancelled:
+            return cancelled.partial_text
 
     async def __aexit__(
         self,
