@@ -121,6 +121,7 @@ class Stage:
         profile: the profile; `None` where the settings alone make it.
         options: further options of the command that begins a session.
         again: options of the command that resumes one.
+        where: options that say in which store sessions stand; default the project's files.
         prompt: what the turn that counts is asked.
         is_piped: it is piped in, rather than typed.
         shown: the files that are shown with it.
@@ -143,6 +144,7 @@ class Stage:
     profile: str | None = PROFILE
     options: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
     prompt: str = GO
     is_piped: bool = False
     shown: tuple[Path, ...] = ()
@@ -339,6 +341,12 @@ class Stage:
         (session,) = self.sessions()
         return str(session["session_id"])
 
+    def share(self) -> None:
+        """Let sessions stand in the database from here on, as those of several machines do."""
+        self.where = ("--store", self.database, "--namespace", self.namespace)
+        self.options += self.where
+        self.again += self.where
+
     def move_there_and_back(self) -> None:
         """Move all sessions to the database, where none of them is resumed, and back."""
         where = ("--namespace", self.namespace)
@@ -354,7 +362,7 @@ class Stage:
         """Return what the list of sessions shows."""
         more = ("--children",) if children else ()
         listed: list[JSONObject] = json.loads(
-            self.amplifier("session", "list", "--json", *more).shown
+            self.amplifier("session", "list", "--json", *more, *self.where).shown
         )
         return listed
 

@@ -154,6 +154,33 @@ class MovedChild(Start):
         return stage.amplifier("continue", *stage.again, HAND_GO_AGAIN)
 
 
+class ResumeShared(Start):
+    """`amplifier resume`, of a session that stands in the database and is copied for each turn."""
+
+    name = "resume-shared"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.share()
+        session = stage.begun(BEGIN)
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, session)
+
+
+class SharedChild(Start):
+    """A child that a model hands more work to, in a family that stands in the database."""
+
+    name = "shared-child"
+    is_resumed = True
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.share()
+        stage.begun(HAND_BEGIN)
+        stage.resume()
+        return stage.amplifier("continue", *stage.again, HAND_GO_AGAIN)
+
+
 class RunResume(Start):
     """`amplifier run --resume`."""
 
@@ -621,5 +648,10 @@ STARTS: Final[tuple[Start, ...]] = (
     EmbeddedResumedChild(),
 )
 
-MOVED: Final[tuple[Start, ...]] = (ResumeMoved(), MovedChild())
+MOVED: Final[tuple[Start, ...]] = (
+    ResumeMoved(),
+    MovedChild(),
+    ResumeShared(),
+    SharedChild(),
+)
 """The rows of sessions that were in a database."""

@@ -44,7 +44,8 @@ class StoreChoice:
             return SessionStore.of(places)
         namespace = self._namespace(settings, places)
         return SharedSessions.of_store(
-            partial(open_named_store, name, places, namespace=namespace)
+            partial(open_named_store, name, places, namespace=namespace),
+            places.state / "sessions",
         )
 
     async def opened(self, places: Places) -> OpenStore:

@@ -15,6 +15,8 @@ from amplifier.cli._options import session_choices, store_options
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from amplifier.app.store.shared import SharedSessions
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
@@ -207,11 +209,13 @@ def require_locks() -> None:
 def about(session: StoredSession) -> JSONObject:
     """Return who a session is and how it stands as JSON data, with every key, and without what a child is made of.
 
-    Its folder is `None` where a store has it, and this process a copy alone.
+    The folder of one that several machines share has what modules store of it on this one, and is `None` where that is
+    nothing.
     """
     import attrs  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.store.shared import is_copy
+    from amplifier.app.directories import Places
+    from amplifier.app.store.shared import is_copy, local_folder
     from amplifier.app.store.states import state_of
 
     written = session.record.to_dict()
@@ -220,11 +224,15 @@ def about(session: StoredSession) -> JSONObject:
         name: written.get(name) for name in names if name not in _LEFT_OUT
     }
     state = state_of(session.folder)
+    folder: Path | None = session.folder
+    if is_copy(session.folder):
+        root = Places.find().state / "sessions"
+        folder = local_folder(root, session.record.session_id)
     return {
         **data,
         "prompt": shown_text(session.record.prompt),
         "state": state,
-        "folder": None if is_copy(session.folder) else str(session.folder),
+        "folder": None if folder is None else str(folder),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,7 @@ def machine(remote: SessionStore) -> SharedSessions:
     async def opener() -> SessionStore:
         return remote
 
-    return SharedSessions.of_store(opener)
+    return SharedSessions.of_store(opener, Path(os.devnull))
 
 
 async def test_a_session_is_resumed_by_another_machine(

@@ -180,7 +180,7 @@ class ToolRemovedSince(KeepsNotes):
     def tighten(self, stage: Stage, start: Start) -> None:
         stage.removed = ("tool-filesystem",)
         stage.write()
-        stage.again = ("--with-current-plan", "--plan", str(stage.root / "plan.json"))
+        stage.again += ("--with-current-plan", "--plan", str(stage.root / "plan.json"))
 
 
 class ModuleGoneSince(KeepsNotes):

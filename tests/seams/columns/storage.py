@@ -83,12 +83,8 @@ class Backup(Guard):
             any(path.is_relative_to(folder) for folder in folders) for path in copies
         ), "no session has the copy"
         for session in stage.sessions():
-            assert (
-                stage.amplifier(
-                    "session", "remove", "-y", str(session["session_id"])
-                ).code
-                == 0
-            )
+            removed = ("session", "remove", "-y", str(session["session_id"]))
+            assert stage.amplifier(*removed, *stage.where).code == 0
         assert stage.files_with("as it was written before") == [], (
             "the copy outlives every session"
         )

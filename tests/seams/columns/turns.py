@@ -92,6 +92,7 @@ class TypedMention(Guard):
         "mcp-agent": "another agent writes to it",
         "resumed-child": "a model writes to a child",
         "moved-child": "a model writes to a child",
+        "shared-child": "a model writes to a child",
         "tool-invoke": "there is no prompt",
     }
 
@@ -184,7 +185,7 @@ class ShownMedia(Guard):
     without: ClassVar[Reasons] = {
         **dict.fromkeys(("chat", "continued-chat"), "what is shown there is mentioned"),
         **dict.fromkeys(
-            ("child", "mcp-agent", "resumed-child", "moved-child"),
+            ("child", "mcp-agent", "resumed-child", "moved-child", "shared-child"),
             "a model writes to a child",
         ),
         **dict.fromkeys(
@@ -250,7 +251,8 @@ class PipedSize(PipedMention):
         **PipedMention.without,
         "served-session": "nothing is piped there",
         **dict.fromkeys(
-            ("child", "resumed-child", "moved-child"), "a model writes to a child"
+            ("child", "resumed-child", "moved-child", "shared-child"),
+            "a model writes to a child",
         ),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -33,12 +33,13 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import AmplifierError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, SessionLog, SessionStore
 
-__all__ = ["SharedSessions", "is_copy"]
+__all__ = ["SharedSessions", "is_copy", "local_folder"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,14 +62,18 @@ class SharedSessions(ProjectSessions):
     Args:
         root: the folder of this process's copies; see `of_store`.
         opener: opens the store.
+        local: the folder of what modules store of sessions on this machine, such as backups of its files.
     """
 
     opener: Callable[[], Awaitable[SessionStore]]
+    local: Path
 
     @classmethod
-    def of_store(cls, opener: Callable[[], Awaitable[SessionStore]]) -> SharedSessions:
+    def of_store(
+        cls, opener: Callable[[], Awaitable[SessionStore]], local: Path
+    ) -> SharedSessions:
         """Return the sessions of a store; the copies are removed with the object, or at the end of the process."""
-        made = cls(Path(mkdtemp(prefix=_PREFIX)), opener)
+        made = cls(Path(mkdtemp(prefix=_PREFIX)), opener, local)
         weakref.finalize(made, shutil.rmtree, made.root, ignore_errors=True)
         return made
 
@@ -97,7 +102,7 @@ class SharedSessions(ProjectSessions):
 
     def apart(self) -> SharedSessions:
         """Return the same sessions with copies of their own: what is open here is not copied again."""
-        return type(self).of_store(self.opener)
+        return type(self).of_store(self.opener, self.local)
 
     def find(self, name: str) -> StoredSession:
         """Return the session of an id, of its beginning, or of a name, with its history."""
@@ -135,13 +140,24 @@ class SharedSessions(ProjectSessions):
             LeaseHeldError: somebody writes one of them; nothing is deleted.
         """
         deleted = _run(self._delete, family[-1].record.session_id, leases)
-        for session_id in deleted:
-            shutil.rmtree(self.folder(session_id), ignore_errors=True)
+        self._forget(deleted)
         return deleted
 
     def cleanup(self, before: float) -> Cleanup:
         """Delete the sessions in which nothing has happened since; those that somebody writes stay."""
-        return Cleanup(deleted=_run(self._clean_up, before))
+        deleted = _run(self._clean_up, before)
+        self._forget(deleted)
+        return Cleanup(deleted=deleted)
+
+    def _forget(self, session_ids: Iterable[str]) -> None:
+        """Remove what this machine has of sessions that are deleted."""
+        for session_id in session_ids:
+            for folder in (
+                self.folder(session_id),
+                local_folder(self.local, session_id),
+            ):
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[SessionStore]:
@@ -197,6 +213,20 @@ class SharedSessions(ProjectSessions):
 def is_copy(folder: Path) -> bool:
     """Tell whether a session's folder is a copy of this process, and goes with it."""
     return folder.parent.parent.name.startswith(_PREFIX)
+
+
+def local_folder(root: Path, session_id: str) -> Path | None:
+    """Return the folder of what modules store of a shared session on this machine; `None` where there is nothing.
+
+    Args:
+        root: the folder of the project's sessions.
+        session_id: the session.
+    """
+    folder = root / folder_name(session_id)
+    # one with metadata is a session of the project's files
+    if folder.is_dir() and not (folder / METADATA).exists():
+        return folder
+    return None
 
 
 def _run(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
