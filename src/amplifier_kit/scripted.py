@@ -21,7 +21,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
@@ -128,7 +128,7 @@ class ScriptedProvider(BaseProvider):
         max_output_tokens: tokens it claims to write.
     """
 
-    name: ClassVar[str] = "scripted"
+    name = "scripted"
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ScriptedProvider(BaseProvider):
         context_window: int = 200_000,
         max_output_tokens: int = 8_000,
     ) -> None:
-        self.name = name  # type: ignore[misc]  # it distinguishes several in one session
+        self.name = name  # it distinguishes several in one session
         self.steps: list[Step] = list(steps)
         self.requests: list[ChatRequest] = []
         self._repeat = repeat

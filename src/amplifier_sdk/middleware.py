@@ -287,8 +287,10 @@ amplifier_around_output: Final[
 ] = HookSpec("amplifier_around_output", _surround)
 """Surrounds the reading of a typed answer; returns its value."""
 
+_Specs: TypeAlias = Mapping[Point, HookSpec[..., object]]  # type: ignore[explicit-any]  # each has a signature of its own
+
 SPECS: Final = cast(
-    "Mapping[Point, HookSpec[..., object]]",  # type: ignore[explicit-any]  # each has a signature of its own
+    "_Specs",
     {
         "turn": amplifier_around_turn,
         "model": amplifier_around_model,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import ClassVar
 
 import attrs
 
@@ -31,7 +30,7 @@ class BaseProvider(ABC):
     A provider that says more of itself in `get_info`, such as its model and the model's window, lists it too.
     """
 
-    name: ClassVar[str]
+    name: str
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is; no network. Without more it is its name."""

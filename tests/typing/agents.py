@@ -7,6 +7,8 @@ from typing import assert_type
 import attrs
 
 from amplifier import Agent, AgentResult
+from amplifier.testing import AutoModel
+from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk import RunContext, tool
 
 
@@ -62,6 +64,8 @@ async def store(total: float) -> Invoice:
 
 async def run() -> None:
     assert_type((await Agent("local").run("?")).output, str)
+    assert_type((await Agent(ScriptedProvider("!")).run("?")).output, str)
+    assert_type((await Agent(AutoModel(), output=int).run("?")).output, int)
     assert_type((await Agent("local", output=Invoice).run("?")).output, Invoice)
     assert_type((await Agent("local", output=plain).run("?")).output, int)
     assert_type((await Agent("local", output=store).run("?")).output, Invoice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from typing import ClassVar, cast
+from typing import cast
 
 from amplifier.testing.schema_values import make_value
 from amplifier_sdk.chat import (
@@ -34,7 +34,7 @@ class AutoModel(BaseProvider):
         text: what it answers where no schema is asked for.
     """
 
-    name: ClassVar[str] = "auto"
+    name = "auto"
 
     def __init__(self, *, seed: int = 0, text: str = "Done.") -> None:
         self.seed = seed

@@ -40,7 +40,7 @@ __all__ = ["AnthropicProvider"]
 class AnthropicProvider(VendorProvider):
     """Answers with Claude models, over the Messages API of Anthropic or of a server that speaks it."""
 
-    name: ClassVar[str] = "anthropic"
+    name = "anthropic"
     key_variable: ClassVar[str | None] = "ANTHROPIC_API_KEY"
     url_variable: ClassVar[str | None] = "ANTHROPIC_BASE_URL"
     public_url: ClassVar[str | None] = "https://api.anthropic.com"

@@ -34,7 +34,7 @@ _KEY: Final = "OPENAI_API_KEY"
 class ChatCompletionsProvider(VendorProvider):
     """Answers with the models of a server that speaks OpenAI's chat protocol."""
 
-    name: ClassVar[str] = "chat-completions"
+    name = "chat-completions"
     key_variable: ClassVar[str | None] = _KEY
     url_variable: ClassVar[str | None] = "OPENAI_BASE_URL"
     public_url: ClassVar[str | None] = "https://api.openai.com/v1"

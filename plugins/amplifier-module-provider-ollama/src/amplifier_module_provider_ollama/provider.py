@@ -34,7 +34,7 @@ __all__ = ["OllamaProvider"]
 class OllamaProvider(VendorProvider):
     """Answers with models that an Ollama server runs, on this machine by default; it needs no key."""
 
-    name: ClassVar[str] = "ollama"
+    name = "ollama"
     key_variable: ClassVar[str | None] = "OLLAMA_API_KEY"
     url_variable: ClassVar[str | None] = "OLLAMA_HOST"
     public_url: ClassVar[str | None] = PUBLIC_URL
