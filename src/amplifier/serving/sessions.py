@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias
 from uuid import uuid4
 
 import anyio
@@ -37,7 +37,7 @@ __all__ = ["Prepare", "ServedSession", "SessionTable"]
 _BURST: Final = 64
 """How many events a turn may have before its readers run."""
 
-Prepare: TypeAlias = "Callable[[AgentSession[Never, object], str], object]"
+Prepare: TypeAlias = "Callable[[AgentSession[Any, Any], str], object]"  # type: ignore[explicit-any]  # whatever its agent's
 """Gets each session before it is opened, and the name of the token for which it is."""
 
 
