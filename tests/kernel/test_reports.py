@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import structlog
 
 from amplifier import HookRegistry
 from amplifier.kernel import reports as kernel_reports
-from amplifier.kernel.reports import redact_reports_by
+from amplifier.kernel.reports import configure_reports_by, redact_reports_by
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -129,3 +131,20 @@ async def test_application_that_configured_structlog_gets_reports(
         (report["event"], report["log_level"], report["handler"]) for report in reports
     ] == [("hook.failed", "warning", "fail")]
     assert capsys.readouterr() == ("", "")
+
+
+async def test_what_configures_the_log_is_called_once_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[str] = []
+    monkeypatch.delitem(sys.modules, "structlog")
+
+    configure_reports_by(lambda: called.append("unused"))
+    configure_reports_by(lambda: called.append("configured"))
+    assert called == []
+    kernel_reports.report("x")
+    kernel_reports.report("y")
+    assert called == ["configured"]
+
+    configure_reports_by(lambda: called.append("loaded already"))
+    assert called == ["configured", "loaded already"]

@@ -82,13 +82,14 @@ def serve(
     """
     from amplifier.app.base_plans import PlanOptions
     from amplifier.cli._listener import Listener, serve_until_signalled
-    from amplifier.cli._logs import configure_logs
     from amplifier.cli._server_stores import require_server, stores_of
+    from amplifier.cli._structured_logs import send_logs
 
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together.")
     require_server(backend)
-    configure_logs(debug=is_debug(ctx), as_json=json_logs)
+    # at once: a server logs its requests
+    send_logs(debug=is_debug(ctx), as_json=json_logs)
     options = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
     listener = Listener(host=host, port=port, certificate=certificate, key=key)
     serve_until_signalled(stores_of(store), options, listener, backend)

@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 
     from amplifier_sdk.redaction import Redactor
 
-__all__ = ["name_of", "redact_reports_by", "report"]
+__all__ = [
+    "configure_loaded",
+    "configure_reports_by",
+    "name_of",
+    "redact_reports_by",
+    "report",
+]
 
 WITHHELD: Final = "(the details are withheld: {})"
 
 _make_redactor: Callable[[], Redactor] | None = None
+_configure: Callable[[], None] | None = None
 
 
 def redact_reports_by(
@@ -39,10 +46,35 @@ def redact_reports_by(
         _make_redactor = make
 
 
+def configure_reports_by(configure: Callable[[], None]) -> None:
+    """Say what configures structlog; it is called before the first report, or at once where structlog is there already.
+
+    Args:
+        configure: imports structlog and configures it.
+    """
+    global _configure  # noqa: PLW0603  # the configuration is the process's
+    _configure = configure
+    configure_loaded()
+
+
+def configure_loaded() -> None:
+    """Configure structlog if it is imported by now, as a module may do that logs by itself."""
+    if "structlog" in sys.modules:
+        _configure_once()
+
+
+def _configure_once() -> None:
+    global _configure
+    configure, _configure = _configure, None
+    if configure is not None:
+        configure()
+
+
 def report(event: str, error: BaseException | None = None, /, **fields: object) -> None:
     """Log a warning with keys, and the traceback of what caused it."""
     import structlog
 
+    _configure_once()
     if structlog.is_configured():
         logger = structlog.get_logger("amplifier")
     else:

@@ -22,7 +22,7 @@ from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.modules.shapes import ImportedModule, load_plugin, main_of
 from amplifier.kernel.modules.sources import FoundModule, module_in
 from amplifier.kernel.plans.plan import ModuleSpec
-from amplifier.kernel.reports import report
+from amplifier.kernel.reports import configure_loaded, report
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ModuleLoadError, ModuleNotFoundError, did_you_mean
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
@@ -180,6 +180,7 @@ class ModuleLoader:
         if found.root is not None and _is_below(found.root, found.path):
             paths.add(found.root)
         package = await import_package(found, limits.import_timeout)
+        configure_loaded()
         if ":" in found.target:
             target = _named(found, package)
         else:
