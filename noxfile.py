@@ -179,9 +179,18 @@ def bad_modules(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def soak(session: nox.Session) -> None:
-    """Run 10,000 turns in which now and then something goes wrong; `AMPLIFIER_SOAK_SEED` repeats a run."""
+    """Run 10,000 turns in which now and then something goes wrong, and read 10,000 streams with one token.
+
+    `AMPLIFIER_SOAK_SEED` repeats a run.
+    """
     install_workspace(session)
-    run_full(session, "tests/reliability/test_soak.py", AMPLIFIER_SOAK_TURNS="10000")
+    run_full(
+        session,
+        "tests/reliability/test_soak.py",
+        "tests/serving/test_attacks.py",
+        AMPLIFIER_SOAK_TURNS="10000",
+        AMPLIFIER_STREAMS="10000",
+    )
 
 
 @nox.session(python=DEFAULT)

@@ -36,7 +36,7 @@ def cells_of(starts: Iterable[Start]) -> list[ParameterSet]:
 
 def hold(stage: Stage, start: Start, guard: Guard, backend: str) -> None:
     """Start the session of a cell, and assert that the guard is in force or that the start is refused."""
-    stage.backend = backend
+    stage.backend, stage.guard = backend, guard.name
     stage.by_profile = guard.by_profile or start.by_profile
     stage.profile = guard.profile
     stage.made = guard.made()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -34,6 +35,7 @@ __all__ = [
     "HAND_GO_AGAIN",
     "NOTES",
     "PROFILE",
+    "Beginnings",
     "Made",
     "Outcome",
     "Stage",
@@ -108,13 +110,59 @@ class Outcome:
         return self.code != 0 and not self.asked and not self.ran
 
 
+@attrs.frozen(kw_only=True)
+class Beginning:
+    """A session that was begun on the stage: its id, all files there, and what models were asked and ran."""
+
+    session_id: str
+    files: Path
+    asked: tuple[Asked, ...]
+    ran: tuple[str, ...]
+
+
+@attrs.define(eq=False)
+class Beginnings:
+    """The sessions that were begun so far: most rows of a column resume the same one.
+
+    Args:
+        folder: where their files are kept.
+    """
+
+    folder: Path
+    found: dict[str, Beginning] = attrs.field(factory=dict)
+
+    def keep(self, name: str, root: Path, session_id: str) -> None:
+        """Keep what stands on the stage now, all of which came of one beginning."""
+        files = self.folder / str(len(self.found))
+        shutil.copytree(root, files, symlinks=True)
+        self.found[name] = Beginning(
+            session_id=session_id,
+            files=files,
+            asked=tuple(SCRIPT.asked),
+            ran=tuple(SCRIPT.ran),
+        )
+
+    def restore(self, name: str, root: Path) -> str | None:
+        """Let the stage look as it did behind a beginning, and return the session's id; `None` for a new one."""
+        beginning = self.found.get(name)
+        if beginning is None:
+            return None
+        shutil.copytree(beginning.files, root, symlinks=True, dirs_exist_ok=True)
+        SCRIPT.asked.extend(beginning.asked)
+        SCRIPT.ran.extend(beginning.ran)
+        return beginning.session_id
+
+
 @attrs.define
 class Stage:
     """A home, a project in it, and what sessions there are made of by now.
 
     Args:
-        root: an empty folder.
+        root: an empty folder, the same one for all cells: what is stored of a session names it.
+        packages: the folders of `sys.path` that bring the modules.
+        beginnings: what earlier cells began.
         patch: undone when the cell has played.
+        guard: the name of the column.
         backend: the event loop of those starts that have a choice.
         made: what a session is made of.
         by_profile: it is made by a profile and the settings, rather than by a plan file.
@@ -137,7 +185,10 @@ class Stage:
     """
 
     root: Path
+    packages: Path
+    beginnings: Beginnings
     patch: pytest.MonkeyPatch
+    guard: str = ""
     backend: str = "asyncio"
     made: Made = attrs.field(factory=Made)
     by_profile: bool = False
@@ -333,12 +384,18 @@ class Stage:
         return [{"type": "text", "text": self.prompt}, *shown]
 
     def begun(self, *turn: str) -> str:
-        """Begin a session by one turn that must succeed, and return its id."""
+        """Begin a session by one turn that must succeed, and return its id; an equal one is not begun twice."""
+        made = [self.made.plan, self.made.settings]
+        name = json.dumps([self.guard, turn, self.composition(), made])
+        kept = self.beginnings.restore(name, self.root)
+        if kept is not None:
+            return kept
         outcome = self.amplifier("run", *turn, *self.composition())
         assert outcome.code == 0, (
             f"the session that this start needs could not begin: {outcome.text}"
         )
         (session,) = self.sessions()
+        self.beginnings.keep(name, self.root, str(session["session_id"]))
         return str(session["session_id"])
 
     def share(self) -> None:

@@ -193,7 +193,7 @@ class ModuleGoneSince(KeepsNotes):
         return Made(plan={"hooks": [{"module": "hooks-sentinel"}]})
 
     def tighten(self, stage: Stage, start: Start) -> None:
-        sys.path.remove(str(stage.root / "sentinel"))
+        sys.path.remove(str(stage.packages / "sentinel"))
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.is_refused, outcome.text
