@@ -8,9 +8,10 @@ from statistics import median
 from time import perf_counter
 
 import pytest
-from amplifier_core.message_models import ChatResponse, TextBlock
+from amplifier_core.message_models import ChatRequest as OriginalRequest
+from amplifier_core.message_models import ChatResponse, Message, TextBlock
 
-from amplifier.compat.providers import AdaptedProvider
+from amplifier.compat.providers import AdaptedProvider, ShownProvider
 from amplifier_sdk.chat import ChatRequest, ToolSpec
 from amplifier_sdk.history import MessageLog, typed
 
@@ -52,6 +53,21 @@ async def test_a_request_to_an_original_provider(length: int) -> None:
 
 
 @pytest.mark.figures
+@pytest.mark.parametrize("length", [10, 100, 1_000])
+async def test_a_request_of_an_original_loop_to_it(length: int) -> None:
+    provider, seconds = ShownProvider(AdaptedProvider(Provider())), list[float]()
+    for _ in range(30):
+        # such a loop makes its messages anew for each request
+        asked = [Message(role="user", content=f"m {at}") for at in range(length)]
+        request = OriginalRequest(messages=asked)
+        began = perf_counter()
+        await provider.complete(request)
+        seconds.append(perf_counter() - began)
+
+    assert min(seconds[1:]) < MAX_SECONDS
+
+
+@pytest.mark.figures
 @pytest.mark.process
 def test_importing_the_name() -> None:
     code = (
@@ -59,13 +75,12 @@ def test_importing_the_name() -> None:
         "import amplifier_core; amplifier_core.ToolResult, amplifier_core.Message;"
         "print(time.process_time() - t)"
     )
-    seconds = [
-        float(
-            subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, check=True
-            ).stdout
-        )
-        for _ in range(3)
-    ]
 
-    assert min(seconds) < MAX_IMPORT_SECONDS
+    def seconds() -> float:
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True
+        )
+        return float(done.stdout)
+
+    # others on the machine can only add to it
+    assert any(seconds() < MAX_IMPORT_SECONDS for _ in range(5))

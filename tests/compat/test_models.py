@@ -340,6 +340,23 @@ def test_a_request_comes_back_with_all_it_asks() -> None:
         assert native_request(RequestWriter().write(asked)).response_format == form
 
 
+def test_messages_of_an_original_loop_are_converted_when_they_are_read() -> None:
+    asked = [
+        Message(role="user", content="a"),
+        Message(role="function", content="b", tool_call_id="c"),
+        Message(role="assistant", content=[{"type": "text", "text": "c"}], mine=1),
+    ]
+    request = native_request(ChatRequest(messages=asked))
+    read = list(request.messages)
+
+    assert [message.role for message in read] == ["user", "tool", "assistant"]
+    assert [message.text for message in request.messages[1:]] == ["b", "c"]
+    assert request.messages[-1] is read[-1]
+    assert read[2].extras == {"mine": 1}
+    assert RequestWriter().write(request).messages == asked
+    assert RequestWriter().write(request).messages[0] is asked[0]
+
+
 def test_a_block_of_a_vendors_own_reads_as_text() -> None:
     block = VendorBlock(type="quantum", extras={"q": 1})
     message = amplifier_sdk.Message(role="assistant", content=[block])

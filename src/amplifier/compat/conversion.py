@@ -7,7 +7,7 @@ made of a history, of which the next request is nearly always the continuation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, TypeAlias, cast, overload
 
 from pydantic import BaseModel
 
@@ -22,7 +22,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.messages import Message
+from amplifier_sdk.messages import Message, Role
 
 __all__ = [
     "RequestWriter",
@@ -51,6 +51,7 @@ FINISH_REASONS: Final[Mapping[str, str]] = {
 }
 """The vendors' words for why an answer ended, which original providers pass on, and the SDK's."""
 
+_Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 _ORIGINAL: Final = "_original"
 """Where an answer has the one that it was made of."""
 
@@ -99,6 +100,9 @@ class RequestWriter:
 
     def _messages(self, messages: Sequence[Message]) -> list[message_models.Message]:
         """Return the messages as models, of which those of the last request are the very same."""
+        # a loop of the original asks a provider of the original: nothing is converted
+        if isinstance(messages, _OriginalMessages):
+            return list(messages.originals)
         # what a history stores is compared without reading it
         read: Sequence[object] | None = getattr(messages, "stored", None)
         if read is None:
@@ -185,7 +189,7 @@ def native_request(request: object) -> chat.ChatRequest:
     given = cast("message_models.ChatRequest", request)
     response_format = given.response_format
     return chat.ChatRequest(
-        messages=[native_message(message) for message in given.messages],
+        messages=_OriginalMessages(given.messages),
         tools=[_native_spec(tool) for tool in given.tools] if given.tools else None,
         response_format=_dumped(response_format),
         temperature=given.temperature,
@@ -202,11 +206,58 @@ def native_request(request: object) -> chat.ChatRequest:
     )
 
 
+class _OriginalMessages(Sequence[Message]):
+    """The messages of a loop of the original, each of which is converted when somebody reads it."""
+
+    __slots__ = ("_read", "originals")
+
+    def __init__(self, originals: Sequence[message_models.Message]) -> None:
+        self.originals = originals
+        self._read: dict[int, Message] = {}
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: _Slice) -> list[Message]: ...
+    def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        message = self._read.get(at)
+        if message is None:
+            message = self._read[at] = native_message(self.originals[at])
+        return message
+
+
 def native_message(message: object) -> Message:
-    """Return a message of the original as the SDK's."""
+    """Return a message of the original as the SDK's.
+
+    Raises:
+        ValueError: it has a role or a content that no message can have.
+    """
     if isinstance(message, Message):
         return message
+    # nearly every message of nearly every history
+    if type(message) is message_models.Message and _is_plain(message):
+        return Message(
+            role=cast("Role", message.role),
+            content=cast("str", message.content),
+            name=message.name,
+            tool_call_id=message.tool_call_id,
+        )
     return Message.from_dict(cast("JSONObject", plain_copy(message)))
+
+
+def _is_plain(message: message_models.Message) -> bool:
+    return (
+        type(message.content) is str
+        and message.role != "function"
+        and not message.model_extra
+        and message.metadata is None
+    )
 
 
 def _native_spec(spec: message_models.ToolSpec) -> chat.ToolSpec:

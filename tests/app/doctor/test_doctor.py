@@ -192,6 +192,22 @@ def test_modules_are_told_in_order_in_which_they_are_mounted(ours: Path) -> None
     assert "provider-local" in found[-1].message
 
 
+@pytest.mark.usefixtures("imported")
+def test_a_package_in_place_of_one_of_ours_is_told(ours: Path) -> None:
+    name = "amplifier-module-hooks-approval"
+    install(ours, name, {"hooks-approval": "acme_modules:mount"}, ACME)
+    plan = {
+        "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+        "hooks": ["hooks-approval"],
+    }
+    first, _, told, *_ = check_modules(plan, timeout=60)  # type: ignore[arg-type]  # JSON data
+
+    assert first.status == "ok"
+    assert told.status == "warning"
+    assert "another package of that name stands in place" in told.message
+    assert "'amplifier compat check hooks-approval'" in told.remedy
+
+
 def test_module_that_cannot_be_imported_does_not_hide_others(
     ours: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,9 @@ from typing import Final
 
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.modules.installed import list_modules
-from amplifier.app.own_modules import how_to_add
+from amplifier.app.own_modules import OWN_MODULES, how_to_add, how_to_get
 from amplifier.app.plan_entries import named_modules
+from amplifier.app.versions import read_versions
 from amplifier.kernel.modules.loader import ModuleInfo
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -102,9 +103,24 @@ def _used(
             how_to_add(name, ()),
         )
     told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
-    if problem is None:
-        return fine("modules", told)
-    return broken("modules", f"{told}: {problem}", _reinstall(module))
+    if problem is not None:
+        return broken("modules", f"{told}: {problem}", _reinstall(module))
+    if _is_replaced(module):
+        return warning(
+            "modules",
+            f"{told}: another package of that name stands in place of Amplifier's",
+            f"{how_to_get(name)}; 'amplifier compat check {name}' says whose it is",
+        )
+    return fine("modules", told)
+
+
+def _is_replaced(module: ModuleInfo) -> bool:
+    """Whether pip put another package in place of one of ours: all of ours have one version."""
+    return (
+        module.id in OWN_MODULES
+        and module.distribution == f"amplifier-module-{module.id}"
+        and module.version != read_versions().amplifier
+    )
 
 
 def _reinstall(module: ModuleInfo) -> str:
