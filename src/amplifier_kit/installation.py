@@ -12,11 +12,19 @@ from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
+from shlex import quote, split
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["PUBLISHED", "clone_arguments", "clone_folder", "install_command"]
+from amplifier_sdk.errors import AmplifierError
+
+__all__ = [
+    "PUBLISHED",
+    "clone_arguments",
+    "clone_folder",
+    "install_arguments",
+    "install_command",
+]
 
 PUBLISHED: Final = False
 """Whether the distributions are on a package index."""
@@ -43,6 +51,22 @@ def install_command(*requirements: str) -> str:
     if clone is None:
         return f"in a clone of Amplifier, {pip} {arguments}"
     return f"{pip} {arguments}"
+
+
+def install_arguments(*requirements: str) -> list[str]:
+    """Return what an installer is given so that distributions of Amplifier are installed beside this one.
+
+    Raises:
+        AmplifierError: they are on no package index yet, and this installation was made from no clone.
+    """
+    if PUBLISHED:
+        return ["--", *requirements]
+    clone = clone_folder()
+    if clone is None:
+        raise AmplifierError(
+            f"This installation was made from no clone; type: {install_command(*requirements)}"
+        )
+    return split(" ".join(clone_arguments(*requirements, clone=str(clone))))
 
 
 def clone_folder() -> Path | None:

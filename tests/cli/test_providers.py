@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from amplifier.app.providers.local_servers import LocalServer
+from amplifier.app.sources.installers import Installer
 from tests.app.installing import ACME, install, install_ours
 from tests.cli.programs import call
 
@@ -29,7 +30,7 @@ def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.delenv("ACME_KEY", raising=False)
     # one of the trials never mounts
-    monkeypatch.setattr("amplifier.cli.init.PATIENCE", 0.5)
+    monkeypatch.setattr("amplifier.cli._provider_choice.PATIENCE", 0.5)
     # what runs on the machine of the tests is no part of them
     monkeypatch.setattr("amplifier.app.providers.local_servers.KNOWN", ())
     return tmp_path / "own"
@@ -297,6 +298,56 @@ def test_at_a_terminal_the_provider_is_one_of_a_list(
     ]
     assert len(lines) == 1
     assert "would set provider: provider-acme, model acme-1" in asked.stdout
+
+
+@pytest.fixture
+def installer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tool that installs packages: it notes what it is given, and nothing is fetched; return its notes."""
+    notes = tmp_path / "installed.txt"
+
+    def install_own(
+        self: Installer, requirement: str
+    ) -> None:  # the signature is the method's
+        notes.write_text(requirement)
+        points = {"provider-away": "acme_modules:mount"}
+        install(site, requirement, points, ACME)
+
+    known = {"provider-absent": None, "provider-away": "AWAY_KEY"}
+    monkeypatch.setattr("amplifier.app.providers.installable._KEYS", known)
+    monkeypatch.setattr(Installer, "install_own", install_own)
+    return notes
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_is_not_installed_is_installed_after_a_yes(
+    own: Path, installer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWAY_KEY", "k")
+    # The one whose key is there is suggested; a no leads back to the list.
+    asked = call("init", input="\nn\n\ny\n1\n\n\n\n\nn\n")
+
+    assert "provider-away (not installed; AWAY_KEY is set)" in asked.stderr
+    assert "provider-absent (not installed)" in asked.stderr
+    assert asked.stderr.count("this installs it: ") == 2
+    assert installer.read_text() == "amplifier-module-provider-away"
+
+
+def test_a_named_provider_is_installed_with_yes_and_else_is_not(
+    own: Path, installer: Path
+) -> None:
+    call("init", "--provider", "away", "--dry-run", "--yes", expect=1)
+    assert not installer.exists()
+    call("init", "--provider", "away", "--yes")
+    assert installer.exists()
+
+
+def test_a_key_of_what_is_not_installed_is_reported(
+    own: Path, installer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWAY_KEY", "k")
+    told = call("init", "--yes").stderr
+    assert "AWAY_KEY is set; to use it: " in told
+    assert not installer.exists()
 
 
 def _with_server(monkeypatch: pytest.MonkeyPatch, module: str) -> None:

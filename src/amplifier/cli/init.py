@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._provider_choice import choose_provider, pick
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import profiles, providers
-from amplifier.cli._terminal import notice, one_line, say, visible
-from amplifier.cli.provider import key_text
+from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.providers.details import ProviderState
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from amplifier_sdk.secret import Secret
 
 __all__ = ["init"]
-
-PATIENCE = 10.0
-"""Seconds that mounting one provider may take."""
 
 
 @click.command()
@@ -92,9 +88,10 @@ def init(
 ) -> None:
     """Choose a provider, keep its key, choose model and profile.
 
-    At a terminal what no option says is asked. Elsewhere, and with --yes, the provider whose key is there is taken,
-    else Ollama, LM Studio or llama.cpp where it runs on this machine, else the embedded model, which needs no key. A
-    key is never shown; it is stored in the system's keyring, else in a file that only you read.
+    At a terminal what no option says is asked, and a provider that is not installed is installed after a yes.
+    Elsewhere, and with --yes, the provider whose key is there is taken, else Ollama, LM Studio or llama.cpp where it
+    runs on this machine, else the embedded model, which needs no key. A key is never shown; it is stored in the
+    system's keyring, else in a file that only you read.
     """
     if key_stdin and key_from_env is not None:
         raise click.UsageError(
@@ -112,12 +109,11 @@ def init(
     key = _given_key(key_from_env, key_stdin)
 
     # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.providers.entries import survey_providers
     from amplifier.app.setup import SetupDecision, carry_out
 
-    survey = survey_providers(Places.find())
-    state, server = _choose_provider(ctx, survey, id, asks=asks)
+    survey, state, server = choose_provider(
+        ctx, id, asks=asks, installs=(asks or yes) and not dry_run
+    )
     if state.keys:
         variable = state.keys[0].variable
     else:
@@ -163,96 +159,10 @@ def _given_key(variable: str | None, from_stdin: bool) -> Secret | None:
     return Secret(value)
 
 
-def _choose_provider(
-    ctx: click.Context, survey: Survey, id: str | None, *, asks: bool
-) -> tuple[ProviderState, LocalServer | None]:
-    """Return the provider, and the server on this machine that it is to ask, where one was chosen."""
-    from amplifier.app.providers.details import inspect_providers
-    from amplifier.app.providers.entries import find_entry
-    from amplifier.app.providers.local_servers import find_local_servers
-
-    if id is None:
-        entries = survey.entries
-    else:
-        entries = (find_entry(survey.entries, id),)
-    look = partial(
-        inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE
-    )
-    states = run_quietly(ctx, look)
-    servers: Sequence[LocalServer] = []
-    if id is None:
-        servers = _usable(run_quietly(ctx, find_local_servers), states)
-    return _picked(states, servers, asks=asks and id is None)
-
-
-def _usable(
-    servers: Sequence[LocalServer], states: Sequence[ProviderState]
-) -> list[LocalServer]:
-    """Return the servers whose provider is installed; of others say how to get it."""
-    from amplifier.app.own_modules import how_to_get
-
-    installed = {state.entry.module for state in states}
-    for server in servers:
-        if server.module not in installed:
-            notice(
-                f"{server.name} runs here; to use it, {how_to_get(server.module)}, then 'amplifier init' again"
-            )
-    return [server for server in servers if server.module in installed]
-
-
-def _picked(
-    states: Sequence[ProviderState], servers: Sequence[LocalServer], *, asks: bool
-) -> tuple[ProviderState, LocalServer | None]:
-    """Return the suggested provider, or the one that the person picks."""
-    from amplifier.app.setup import suggest
-
-    best = suggest(states)
-    if best is None and not servers:
-        raise click.ClickException(_no_provider(states))
-    is_keyed = best is not None and any(key.source for key in best.keys)
-    usable = [state for state in states if not state.problem]
-    if not asks:
-        if best is None or (servers and not is_keyed):
-            return _of_server(servers[0], states), servers[0]
-        return best, None
-    lines = [f"{state.entry.name} (key: {key_text(state)})" for state in usable]
-    lines += [
-        f"{server.name} on this machine ({', '.join(server.models[:3])})"
-        for server in servers
-    ]
-    default = len(usable)
-    if best is not None and (is_keyed or not servers):
-        default = usable.index(best)
-    number = _pick("Provider", lines, default)
-    if number < len(usable):
-        return usable[number], None
-    server = servers[number - len(usable)]
-    return _of_server(server, states), server
-
-
-def _no_provider(states: Sequence[ProviderState]) -> str:
-    if states:
-        problem = f": {one_line(states[0].problem, 300)}"
-    else:
-        # wrong usage alone names it
-        from amplifier_kit.installation import install_command
-
-        problem = f"; {install_command('amplifier[local]')}"
-    return f"there is no provider that could be used{problem}"
-
-
-def _of_server(server: LocalServer, states: Sequence[ProviderState]) -> ProviderState:
-    """Return the provider that speaks to a server, which needs no key."""
-    import attrs  # with the runtime: help and wrong usage need none
-
-    state = next(each for each in states if each.entry.module == server.module)
-    return attrs.evolve(state, keys=(), needs_key=False, problem="")
-
-
 def _model_of(server: LocalServer, *, asks: bool) -> str:
     if not asks or len(server.models) == 1:
         return server.models[0]
-    return server.models[_pick("Model", list(map(one_line, server.models)), 0)]
+    return server.models[pick("Model", list(map(one_line, server.models)), 0)]
 
 
 def _configured(
@@ -337,7 +247,7 @@ def _asked_option(field: ConfigField) -> str | bool | None:
         choices: tuple[str, ...] = ("yes", "no")
     else:
         choices = field.choices or ()
-    chosen = _pick(asked, ["leave it as it is", *map(one_line, choices)], 0)
+    chosen = pick(asked, ["leave it as it is", *map(one_line, choices)], 0)
     if chosen == 0:
         return None
     if field.field_type == "boolean":
@@ -355,19 +265,10 @@ def _asked_profile(survey: Survey) -> str | None:
     ).names()
     if not names:
         return None
-    chosen = _pick("Profile", ["leave it as it is", *map(one_line, names)], 0)
+    chosen = pick("Profile", ["leave it as it is", *map(one_line, names)], 0)
     if chosen == 0:
         return None
     return names[chosen - 1]
-
-
-def _pick(what: str, choices: Sequence[str], default: int) -> int:
-    for number, choice in enumerate(choices, 1):
-        click.echo(f"  {number}  {visible(choice)}", err=True)
-    number = click.prompt(
-        what, type=click.IntRange(1, len(choices)), default=default + 1, err=True
-    )
-    return int(number) - 1
 
 
 def _finish(

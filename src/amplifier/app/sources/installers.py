@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Final
@@ -13,8 +13,9 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.sources.fetch_errors import SourceFetchError, offline_error
+from amplifier.app.sources.fetch_errors import OFFLINE, SourceFetchError, offline_error
 from amplifier.app.sources.locations import PackageLocation, hide_credentials
+from amplifier_kit.installation import install_arguments
 
 __all__ = ["Installer", "find_installer"]
 
@@ -40,7 +41,7 @@ class Installer:
 
     Args:
         name: what it is called.
-        argv: its command, to which the requirement is added.
+        argv: its command, to which what is installed is added.
     """
 
     name: str
@@ -48,7 +49,8 @@ class Installer:
 
     def command(self, location: PackageLocation) -> tuple[str, ...]:
         """Return the command that installs a package, for showing it before it runs."""
-        return (*self.argv, location.requirement)
+        # Two dashes end the options: no requirement is read as one.
+        return (*self.argv, "--", location.requirement)
 
     def install(self, location: PackageLocation, *, offline: bool = False) -> None:
         """Install a package into this interpreter's environment; the function blocks.
@@ -62,9 +64,26 @@ class Installer:
         """
         if offline:
             raise offline_error(location)
-        anyio.run(partial(self._install, location))
+        anyio.run(partial(self._install, self.command(location), location))
 
-    async def _install(self, location: PackageLocation) -> None:
+    def install_own(self, requirement: str) -> None:
+        """Install a distribution of Amplifier's own, from where this one came from; the function blocks.
+
+        Args:
+            requirement: its name.
+
+        Raises:
+            FetchError: the tool cannot be run, or says why it failed.
+            AmplifierError: there is nothing that it could be installed from.
+        """
+        if os.environ.get(OFFLINE, "0") not in ("", "0"):
+            raise offline_error(requirement)
+        argv = (*self.argv, *install_arguments(requirement))
+        anyio.run(partial(self._install, argv, requirement))
+
+    async def _install(
+        self, argv: Sequence[str], location: PackageLocation | str
+    ) -> None:
         # only who installs
         from amplifier_kit.processes import (
             Capture,
@@ -77,7 +96,7 @@ class Installer:
         # In an empty folder, so that no file of the name of a package is taken for one.
         with tempfile.TemporaryDirectory(prefix="amplifier-install-") as folder:
             command = Command(
-                argv=self.command(location),
+                argv=tuple(argv),
                 directory=folder,
                 environment=python_environment(_VARIABLES),
             )
@@ -103,13 +122,10 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
 
     uv = find_program("uv", environ=environ)
     if uv is not None:
-        return Installer(
-            # Two dashes end the options: no requirement is read as one.
-            name="uv",
-            argv=(uv, "pip", "install", "--python", sys.executable, "--"),
-        )
+        argv = (uv, "pip", "install", "--python", sys.executable)
+        return Installer(name="uv", argv=argv)
     if find_spec("pip") is not None:
-        options = ("install", "--disable-pip-version-check", "--no-input", "--")
+        options = ("install", "--disable-pip-version-check", "--no-input")
         return Installer(name="pip", argv=python_argv("pip", *options, packages=True))
     raise SourceFetchError(
         "The package",
