@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from functools import wraps
+from typing import ParamSpec
 from uuid import uuid4
 
 import anyio
@@ -107,14 +108,16 @@ async def test_another_tenant_is_nowhere_to_be_seen(site: Site) -> None:
     assert after == before
 
 
+P = ParamSpec("P")
+
 CALLS: ContextVar[list[str] | None] = ContextVar("CALLS", default=None)
 
 
-def counted(name: str) -> Callable[..., Awaitable[object]]:
-    method = getattr(FileSessionStore, name)
-
+def counted(
+    name: str, method: Callable[P, Awaitable[object]]
+) -> Callable[P, Awaitable[object]]:
     @wraps(method)
-    async def counting(*args: object, **kwargs: object) -> object:
+    async def counting(*args: P.args, **kwargs: P.kwargs) -> object:
         calls = CALLS.get()
         if calls is not None:
             calls.append(name)
@@ -130,7 +133,8 @@ async def test_an_id_of_another_tenant_costs_what_an_unknown_one_does(
     alice_secret = await site.token("alice", "owner", "acme")
     mallory_secret = await site.token("mallory", "owner", "evil")
     for name in METHODS:
-        monkeypatch.setattr(FileSessionStore, name, counted(name))
+        method = getattr(FileSessionStore, name)
+        monkeypatch.setattr(FileSessionStore, name, counted(name, method))
     async with site.serving(*WRITES) as server:
         alice, mallory = Caller(server, alice_secret), Caller(server, mallory_secret)
         session, turn = await begun(alice)

@@ -52,7 +52,8 @@ def is_constant(node: ast.expr, known: dict[str, ast.expr]) -> bool:
                 )
                 for one in values
             )
-    return False
+        case _:
+            return False
 
 
 def is_composed(node: ast.expr) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from time import time
 from typing import Final
 from uuid import uuid4
@@ -21,6 +22,9 @@ __all__ = ["ActivityLog"]
 
 _PERIOD: Final = 60.0
 _MAX_LOGS: Final = 10_000
+_LOG: Final = "server-log-"
+_END: Final = "_"
+"""Ends the name of a tenant, which has no such sign in it: none is the beginning of another."""
 
 
 @attrs.define(eq=False)
@@ -58,15 +62,26 @@ class ActivityLog:
 
     async def read(self, kind: str, tenant: str) -> Sequence[LogEntry]:
         """Return the entries of a tenant, of all processes, the first one first."""
-        found: list[LogEntry] = []
-        for record in await self.store.list_sessions(limit=_MAX_LOGS):
-            session_id = str(record["session_id"])
-            if session_id.startswith(_prefix(tenant)):
-                log = await self.store.read_log(session_id, "events")
-                found += [entry for entry in log.entries if entry.kind == kind]
+        found = (await self._read_all(kind, _prefix(tenant))).get(tenant, [])
         if kind == "audit":
             found += await self._changes_of_tokens(tenant)
         return sorted(found, key=lambda entry: entry.at)
+
+    async def read_costs(self, tenant: str | None) -> Mapping[str, Sequence[LogEntry]]:
+        """Return what turns cost by tenant, of one or of all."""
+        begin = _LOG if tenant is None else _prefix(tenant)
+        return await self._read_all("cost", begin)
+
+    async def _read_all(self, kind: str, begin: str) -> dict[str, list[LogEntry]]:
+        """Return the entries of the logs whose names begin so, by tenant."""
+        found: defaultdict[str, list[LogEntry]] = defaultdict(list)
+        for record in await self.store.list_sessions(limit=_MAX_LOGS):
+            session_id = str(record["session_id"])
+            if session_id.startswith(begin):
+                log = await self.store.read_log(session_id, "events")
+                tenant = session_id.removeprefix(_LOG).partition(_END)[0]
+                found[tenant] += [each for each in log.entries if each.kind == kind]
+        return found
 
     async def check(self) -> None:
         """Write to the store as a request would that changes something.
@@ -121,5 +136,4 @@ class _TenantLog:
 
 
 def _prefix(tenant: str) -> str:
-    # no tenant has this sign in its name: none is the beginning of another
-    return f"server-log-{tenant}_"
+    return f"{_LOG}{tenant}{_END}"

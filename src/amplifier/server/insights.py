@@ -24,7 +24,7 @@ from amplifier.app.traces.writer import read_trace
 from amplifier.server.activity import ActivityLog
 from amplifier.server.members import Member
 from amplifier.server.records import approval_of, is_open_approval
-from amplifier.server.roles import Role
+from amplifier.server.roles import Role, may
 from amplifier.server.sessions import StoredSessions
 from amplifier.server.stores import DEFAULT_TENANT, Tenant
 from amplifier.serving.errors import RequestError
@@ -129,15 +129,19 @@ class Insights:
         return JSONAnswer({"records": await to_thread.run_sync(_records, path)})
 
     async def show_cost(self, _request: Request, client: Client) -> Response:
-        """Show what the tenant's turns cost, by day in UTC."""
+        """Show what turns cost by day in UTC and tenant: the caller's, or all for who owns the server."""
         assert isinstance(client, Member)
-        days: dict[str, _Day] = {}
-        for entry in await self.activity.read("cost", client.tenant):
-            assert isinstance(entry.data, dict)
-            day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
-            days.setdefault(day, _Day()).add(entry.data)
+        owns_server = client.tenant == DEFAULT_TENANT and may(client.role, "owner")
+        days: dict[tuple[str, str], _Day] = {}
+        wanted = None if owns_server else client.tenant
+        for tenant, entries in (await self.activity.read_costs(wanted)).items():
+            for entry in entries:
+                assert isinstance(entry.data, dict)
+                day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
+                days.setdefault((day, tenant), _Day()).add(entry.data)
         listed: list[JSONValue] = [
-            {"day": day, **amounts.to_json()} for day, amounts in sorted(days.items())
+            {"day": day, "tenant": tenant, **amounts.to_json()}
+            for (day, tenant), amounts in sorted(days.items())
         ]
         return JSONAnswer({"tenant": client.tenant, "days": listed})
 

@@ -283,10 +283,9 @@ class StoredSessions:
     async def read_events(self, request: Request, client: Client) -> Response:
         """Stream a session's events, those after `Last-Event-ID` alone, and then those that come."""
         # first: a crowd that is refused costs the store nothing
-        require_room(self.metrics, self.limits.max_streams)
+        require_room(self, client)
         tenant, record = await self.session(request, client)
         after = last_event(request)
-        client.check_room("streams", client.streams, client.token.max_streams)
         session_id = str(record["session_id"])
         followed = await self.followers.follow(tenant.name, tenant.store, session_id)
         if after > followed.log.last:

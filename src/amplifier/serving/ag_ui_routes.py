@@ -12,7 +12,7 @@ from starlette.responses import Response
 from amplifier.serving.ag_ui import AgUiEncoder
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
-from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.event_stream import EventStreamResponse, require_room
 from amplifier.serving.operations import Operation
 from amplifier.serving.prompts import media_of_url
 from amplifier.serving.sessions import SessionTable
@@ -132,7 +132,7 @@ class AgUiRoutes:
         """Run the agent for a front end of the Agent User Interaction Protocol."""
         body = await read_body(request, RunInput, self.sessions.limits)
         conversation = body.conversation()
-        client.check_room("streams", client.streams, client.token.max_streams)
+        require_room(self.sessions, client)
         encode = AgUiEncoder(body.threadId, body.runId)
         turn = await begin_single_turn(self.sessions, client, conversation, encode)
         return EventStreamResponse(self.sessions, client, turn)

@@ -79,8 +79,7 @@ class EventStreamResponse(Response):
         self._keep_alive = sessions.limits.keep_alive
         self._pieces = 0
         self._is_sending = False
-        self._metrics = sessions.metrics
-        self._max_streams = sessions.limits.max_streams
+        self._host = sessions
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
@@ -99,8 +98,8 @@ class EventStreamResponse(Response):
         Raises:
             RequestError: the token has all the streams that it may have, or ended; or the process has all that it may.
         """
-        metrics = self._metrics
-        require_room(metrics, self._max_streams)
+        require_room(self._host, self._client)
+        metrics = self._host.metrics
         with self._client.streaming(scope):
             metrics.streams_open += 1
             try:
@@ -135,15 +134,16 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-def require_room(metrics: Metrics, max_streams: int) -> None:
-    """Refuse a reader where the process has all that it may; call it before anything is read for one.
+def require_room(host: StreamHost, client: Client) -> None:
+    """Refuse a reader where the process or the token has all that it may; call it before anything is done for one.
 
     Raises:
-        RequestError: it has.
+        RequestError: one of them has.
     """
-    if metrics.streams_open >= max_streams:
+    if host.metrics.streams_open >= host.limits.max_streams:
         told = "This process has no room for another reader of events"
         raise RequestError(503, "server_full", told, {"Retry-After": "5"})
+    client.check_room("streams", client.streams, client.token.max_streams)
 
 
 async def until_disconnected(receive: Receive, scope: anyio.CancelScope) -> None:

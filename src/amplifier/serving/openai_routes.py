@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from amplifier.serving.bodies import read_body
 from amplifier.serving.chat_completions import ChatEncoder, chat_completion
-from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.event_stream import EventStreamResponse, require_room
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.openai_requests import ChatRequestBody, ResponseRequestBody
 from amplifier.serving.operations import Operation
@@ -88,7 +88,7 @@ class OpenAIRoutes:
         options = body.stream_options
         has_usage = options is not None and bool(options.include_usage)
         encode = ChatEncoder(self.model, uuid4().hex, has_usage)
-        client.check_room("streams", client.streams, client.token.max_streams)
+        require_room(self.sessions, client)
         turn = await begin_single_turn(self.sessions, client, conversation, encode)
         return EventStreamResponse(self.sessions, client, turn)
 
@@ -98,7 +98,7 @@ class OpenAIRoutes:
         conversation = body.conversation()
         encode = ResponseEncoder(self.model, uuid4().hex)
         if body.stream:
-            client.check_room("streams", client.streams, client.token.max_streams)
+            require_room(self.sessions, client)
             turn = await begin_single_turn(self.sessions, client, conversation, encode)
             return EventStreamResponse(self.sessions, client, turn)
         turn = await begin_single_turn(self.sessions, client, conversation)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
-from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.event_stream import EventStreamResponse, require_room
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.operations import EVENT_STREAM, Operation
 from amplifier.serving.prompts import PromptParts, read_prompt
@@ -133,7 +133,7 @@ class SessionRoutes:
             body=_schema(TurnRequest),
             answers={202: TURN_SCHEMA},
             streamed=EVENT_FRAME,
-            errors=(409,),
+            errors=(409, 503),
         )
         yield Operation(
             method="GET",
@@ -147,6 +147,7 @@ class SessionRoutes:
             endpoint=self.read_events,
             answers={204: None},
             streamed=EVENT_FRAME,
+            errors=(503,),
             headers={"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}},
         )
         yield Operation(
@@ -196,7 +197,7 @@ class SessionRoutes:
         wanted = await read_body(request, TurnRequest, self.sessions.limits)
         is_streamed = EVENT_STREAM in request.headers.get("accept", "")
         if is_streamed:
-            client.check_room("streams", client.streams, client.token.max_streams)
+            require_room(self.sessions, client)
         turn = session.add_turn(
             read_prompt(wanted.prompt),
             on_disconnect=wanted.on_disconnect,
@@ -217,7 +218,7 @@ class SessionRoutes:
         if turn.is_ended and after == turn.log.last:
             # a browser that reconnects after the end stops only for this status
             return Response(status_code=204)
-        client.check_room("streams", client.streams, client.token.max_streams)
+        require_room(self.sessions, client)
         return EventStreamResponse(self.sessions, client, turn, after)
 
     async def cancel_turn(self, request: Request, client: Client) -> Response:

@@ -63,14 +63,16 @@ export function callOf(event) {
 
 export function costTable(days, tenant) {
   const most = Math.max(1, ...days.map((day) => day.input_tokens + day.output_tokens));
+  // who owns the server sees all tenants
+  const several = days.some((day) => day.tenant !== tenant);
   const rows = days.map((day) => node("tr", {},
-    node("th", { scope: "row" }, day.day), node("td", { class: "number" }, day.turns),
+    node("th", { scope: "row" }, day.day), several ? node("td", {}, day.tenant) : null, node("td", { class: "number" }, day.turns),
     node("td", { class: "number" }, day.input_tokens + day.output_tokens),
     node("td", { class: "wide" }, node("progress", {
-      max: most, value: day.input_tokens + day.output_tokens, "aria-label": `Tokens on ${day.day}`,
+      max: most, value: day.input_tokens + day.output_tokens, "aria-label": `Tokens of ${day.tenant} on ${day.day}`,
     })), node("td", { class: "number" }, `$${day.cost_usd}`)));
-  const head = [["Day", ""], ["Turns", "number"], ["Tokens", "number"], ["", "wide"], ["Cost", "number"]];
-  return node("table", {}, node("caption", {}, `Tenant ${tenant}, by day in UTC`),
+  const head = [["Day", ""], ...(several ? [["Tenant", ""]] : []), ["Turns", "number"], ["Tokens", "number"], ["", "wide"], ["Cost", "number"]];
+  return node("table", {}, node("caption", {}, several ? "All tenants, by day in UTC" : `Tenant ${tenant}, by day in UTC`),
     node("thead", {}, node("tr", {}, ...head.map(([name, kind]) => node("th", { scope: "col", class: kind }, name)))),
     node("tbody", {}, ...rows));
 }
