@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+from amplifier_sdk.jsontypes import JSONValue
 from tests.server.serving import Site, write_call
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -104,7 +106,6 @@ def test_a_turn_is_asked_answered_and_read(site: Site) -> None:
         expect(page.get_by_role("log").get_by_text("You")).to_have_count(1)
         page.get_by_role("button", name="Show the trace").click()
         expect(page.get_by_text("Turn 1")).to_be_visible()
-        expect(page.get_by_text("It has none.")).to_be_visible()
         shot(page, "trace")
         page.get_by_role("link", name="Cost").click()
         expect(page.get_by_role("table")).to_contain_text("$")
@@ -118,6 +119,48 @@ def test_a_turn_is_asked_answered_and_read(site: Site) -> None:
 
     assert (title, images, errors) == ("Amplifier", 0, [])
     assert (site.folder / "notes.txt").read_text() == f"{HOSTILE}\n"
+
+
+def test_what_a_child_does_is_shown_while_it_runs(site: Site) -> None:
+    secret = anyio.run(site.token)
+    file = delegating(site)
+    with served(site, "--plan", str(file)) as url, browsing(url, secret) as page:
+        page.get_by_role("button", name="New session").click()
+        page.get_by_label("Prompt").fill("Ask the scout")
+        page.keyboard.press("Control+Enter")
+        log = page.get_by_role("log")
+        question = page.get_by_role("group", name="A question")
+        expect(question).to_contain_text("notes.txt", timeout=15_000)
+        expect(log.locator("summary", has_text="task")).to_contain_text("scout")
+        children = page.get_by_role("list", name="Children")
+        expect(children).to_contain_text("scout")
+        expect(children).to_contain_text("Write the notes")
+        shot(page, "child")
+        question.get_by_role("button", name="Allow once").click()
+        expect(log).to_contain_text("The scout wrote it.", timeout=15_000)
+        expect(log.locator("summary", has_text="task")).to_have_text("task · finished")
+        expect(page.locator(".facts").first).to_contain_text("idle", timeout=10_000)
+        expect(children).to_contain_text("1 turn")
+        shot(page, "children")
+
+    assert (site.folder / "notes.txt").read_text() == "hello"
+
+
+def delegating(site: Site) -> Path:
+    """Write a plan whose model delegates to an agent that asks a person."""
+    arguments = {"agent": "scout", "instruction": "Write the notes"}
+    task: JSONValue = {"tool_calls": [{"name": "task", "arguments": arguments}]}
+    file = site.plan(task, "The scout wrote it.").file
+    assert file is not None
+    script = site.folder / "scout.json"
+    script.write_text(json.dumps([write_call(), "Written."]))
+    config = {"responses": str(script)}
+    scout = {"module": "provider-scripted", "config": config}
+    plan = json.loads(file.read_text())
+    plan["tools"].append({"module": "tool-task"})
+    plan["agents"] = {"scout": {"providers": [scout]}}
+    file.write_text(json.dumps(plan))
+    return file
 
 
 def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> None:

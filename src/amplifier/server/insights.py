@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from amplifier.app.logs.library import LogLibrary, SessionLog
 from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.records import beginning_of
 from amplifier.app.traces.page import page_data
 from amplifier.app.traces.writer import read_trace
 from amplifier.server.activity import ActivityLog
@@ -34,8 +35,10 @@ from amplifier.serving.operations import Endpoint, Operation
 from amplifier.serving.tokens import Client
 from amplifier_kit.files import open_flags
 from amplifier_kit.logs.records import LOG_FILE
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.stores import LogName, SessionStore
 
 __all__ = ["Insights"]
 
@@ -43,6 +46,7 @@ _OBJECT: Final[JSONObject] = {"type": "object"}
 _MAX_RECORDS: Final = 500
 _MAX_BYTES: Final = 2_000_000
 _MAX_ENTRIES: Final = 1000
+_SAID: Final[tuple[LogName, ...]] = ("transcript", "journal")
 
 
 @attrs.frozen(eq=False)
@@ -111,9 +115,10 @@ class Insights:
         listed: list[JSONValue] = []
         for child in await store.children(str(record["session_id"])):
             found = await store.read_record(child) or {}
-            keys = ("agent_name", "prompt", "turn_count", "cost_usd", "created")
+            keys = ("agent_name", "turn_count", "cost_usd", "created")
             facts: JSONObject = {key: found.get(key) for key in keys}
-            listed.append({"session_id": child, **facts})
+            asked = await _asked(store, child)
+            listed.append({"session_id": child, "prompt": asked, **facts})
         return JSONAnswer({"children": listed})
 
     async def show_trace(self, request: Request, client: Client) -> Response:
@@ -190,6 +195,19 @@ class _Day:
             "output_tokens": self.output_tokens,
             "cost_usd": str(self.cost),
         }
+
+
+async def _asked(store: SessionStore, session_id: str) -> str:
+    """Return how the first prompt of a child begins, whose record says none; empty before there is one."""
+    for log in _SAID:
+        for entry in (await store.read_log(session_id, log)).entries:
+            data = entry.data if isinstance(entry.data, dict) else {}
+            message = as_object(data.get("message"))
+            if message.get("role") == "user":
+                return beginning_of(str(message.get("content")))
+            if "prompt" in data:
+                return beginning_of(str(data["prompt"]))
+    return ""
 
 
 def _number(value: JSONValue) -> int:

@@ -1,5 +1,5 @@
 // The page of a server: it asks this server alone, with the token that a person gave it.
-import { callOf, costTable, counted, factsOf, node, questionOf, timeOf, titleOf, traceOf } from "./views.js";
+import { callOf, childrenOf, costTable, counted, factsOf, node, questionOf, titleOf, traceOf } from "./views.js";
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
@@ -92,6 +92,7 @@ async function session(id, mine) {
   const prompt = node("textarea", { name: "prompt", rows: 3, required: true });
   const send = node("button", { class: "main" }, "Send");
   const cancel = node("button", { type: "button", disabled: true }, "Cancel the turn");
+  const family = node("section", { "aria-label": "What its agents made" });
   const more = node("div", {});
   const title = node("h2", {}, titleOf(found));
   let facts = factsOf(found);
@@ -101,13 +102,17 @@ async function session(id, mine) {
     title.textContent = titleOf(now);
     facts.replaceWith(shown);
     facts = shown;
+    const { children } = await read(`${place(id)}/children`);
+    family.replaceChildren(...(children.length ? [node("h2", {}, "Children"), childrenOf(children)] : []));
     await countQuestions();
+    // the last event of a turn comes before its record
+    if (now.state === "running" && running === null) renewSoon(1000);
   };
   // once for all events that come together, as those of earlier turns do
   let timer = null;
-  const renewSoon = () => {
+  const renewSoon = (wait = 200) => {
     clearTimeout(timer);
-    timer = setTimeout(() => { if (!mine.signal.aborted) guard(renew()); }, 200);
+    timer = setTimeout(() => { if (!mine.signal.aborted) guard(renew()); }, wait);
   };
   let running = null;
   const form = node("form", {
@@ -121,14 +126,11 @@ async function session(id, mine) {
   });
   cancel.addEventListener("click", () => guard(post(`${place(id)}/turns/${encodeURIComponent(running)}/cancel`)));
   const steps = async () => {
-    const [trace, children] = await Promise.all([read(`${place(id)}/trace`), read(`${place(id)}/children`)]);
-    more.replaceChildren(node("h2", {}, "Trace"), traceOf(trace.rows), node("h2", {}, "Children"),
-      children.children.length ? null : node("p", { class: "facts" }, "It has none."),
-      node("ul", { class: "list" }, ...children.children.map((child) => node("li", {}, child.agent_name || child.session_id,
-        node("div", { class: "facts" }, `${child.prompt || ""} ${timeOf(child.created)}`)))));
+    const trace = await read(`${place(id)}/trace`);
+    more.replaceChildren(node("h2", {}, "Trace"), traceOf(trace.rows));
     more.querySelector("summary")?.focus();
   };
-  main.replaceChildren(title, facts, turns, ...(may() ? [form] : []),
+  main.replaceChildren(title, facts, turns, ...(may() ? [form] : []), family,
     node("button", { type: "button", onclick: () => guard(steps()) }, "Show the trace"), more);
 
   const calls = new Map();
@@ -146,10 +148,14 @@ async function session(id, mine) {
         if (!text) turns.append(text = node("p", { class: "text" }));
         text.append(event.text);
         break;
-      case "tool_started": case "tool_finished": {
-        const shown = callOf(event);
-        if (calls.has(event.id)) calls.get(event.id).replaceWith(shown); else turns.append(shown);
-        calls.set(event.id, shown);
+      case "tool_started": case "tool_progress": case "tool_output": case "tool_finished": {
+        let call = calls.get(event.id);
+        if (call) call.take(event);
+        else {
+          calls.set(event.id, call = callOf(event));
+          turns.append(call.shown);
+        }
+        if (event.type === "tool_progress") renewSoon(); // a child may have begun
         break;
       }
       case "approval_requested":

@@ -50,15 +50,33 @@ export function questionOf(question, answer, mayAnswer) {
     node("h3", {}, "The session asks"), promptOf(question.prompt), node("div", { class: "buttons" }, ...buttons));
 }
 
+// A tool call as it goes: what it does now, such as the step of a child, and at the end its result.
 export function callOf(event) {
-  const state = event.type === "tool_started" ? "runs" : event.success === false ? "failed" : "finished";
-  const summary = node("summary", { class: event.success === false ? "failed" : "" }, `${event.name} · ${state}`);
-  const parts = [node("pre", { "aria-label": "Arguments" }, JSON.stringify(event.arguments, null, 1))];
-  if (event.output !== undefined) {
-    const output = typeof event.output === "string" ? event.output : JSON.stringify(event.output, null, 1);
-    parts.push(node("pre", { "aria-label": "Result" }, output));
-  }
-  return node("details", { class: "card" }, summary, ...parts);
+  const summary = node("summary", {}, `${event.name} · runs`);
+  const now = node("div", { class: "facts" });
+  const result = node("pre", { "aria-label": "Result", hidden: true });
+  const shown = node("details", { class: "card" }, summary, now,
+    node("pre", { "aria-label": "Arguments" }, JSON.stringify(event.arguments, null, 1)), result);
+  const take = (next) => {
+    if (next.type === "tool_progress") {
+      const steps = next.done == null ? "" : ` · ${next.done}${next.total == null ? "" : ` of ${next.total}`}`;
+      summary.textContent = `${event.name} · ${next.message}${steps}`;
+    } else if (next.type === "tool_output") {
+      now.append(node("div", {}, next.text));
+    } else if (next.type === "tool_finished") {
+      summary.textContent = `${event.name} · ${next.success ? "finished" : "failed"}`;
+      summary.className = next.success ? "" : "failed";
+      result.textContent = next.output;
+      result.hidden = false;
+    }
+  };
+  take(event);
+  return { shown, take };
+}
+
+export function childrenOf(children) {
+  return node("ul", { class: "list", "aria-label": "Children" }, ...children.map((child) => node("li", {},
+    child.agent_name || child.session_id, node("div", { class: "text" }, child.prompt), factsOf(child))));
 }
 
 export function costTable(days, tenant) {
