@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.types import Message, Receive, Scope, Send
 
 from amplifier import Agent, AgentSession
 from amplifier.serving import ServerLimits
@@ -397,6 +398,27 @@ async def test_it_is_mounted_in_another_application() -> None:
         events = await Caller(app).events(f"{turn}/{started.json['turn_id']}")
 
     assert events[-1].data["output"] == "A"
+
+
+async def test_middleware_around_the_server_has_every_piece_of_a_stream() -> None:
+    server = Agent(ScriptedProvider("A")).asgi(tokens=[ALICE, BOB])
+    bodies: list[bytes] = []
+
+    async def around(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched(message: Message) -> None:
+            bodies.append(message.get("body", b""))
+            await send(message)
+
+        await server(scope, receive, watched)
+
+    async with server.lifespan():
+        begun = await Caller(around).post("/sessions")
+        turn = f"/sessions/{begun.json['session_id']}/turns"
+        started = await Caller(around).post(turn, {"prompt": "Hi"})
+        bodies.clear()
+        events = await Caller(around).events(f"{turn}/{started.json['turn_id']}")
+
+    assert b"".join(bodies).count(b"id: ") == len(events)
 
 
 async def test_a_session_is_prepared_by_the_program() -> None:

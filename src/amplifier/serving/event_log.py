@@ -42,6 +42,7 @@ class EventLog:
     _frames: deque[bytes] = attrs.field(factory=deque)
     _bytes: int = 0
     _changed: anyio.Event | None = None
+    _event_class: type[anyio.Event] = anyio.Event
 
     @property
     def first(self) -> int:
@@ -77,7 +78,9 @@ class EventLog:
         Returns:
             `None` where the turn has ended and the reader has everything.
         """
-        await self.wait(after)
+        # as `wait` does, without another coroutine for each event
+        if after >= self.last and not self.is_ended:
+            await self._wait()
         return self.read_nowait(after)
 
     async def wait(self, after: int) -> None:
@@ -124,7 +127,9 @@ class EventLog:
     async def _wait(self) -> None:
         """Wait for a change."""
         if self._changed is None:
-            self._changed = anyio.Event()
+            self._changed = self._event_class()
+            # `Event()` looks up the backend each time; its class makes one without
+            self._event_class = type(self._changed)
         await self._changed.wait()
 
     def _notify(self) -> None:

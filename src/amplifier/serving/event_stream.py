@@ -14,6 +14,7 @@ from amplifier.kernel.groups import open_group
 from amplifier.serving.errors import RequestError
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
+from amplifier.serving.observed import direct_send
 from amplifier.serving.tokens import Client
 
 __all__ = [
@@ -81,14 +82,16 @@ class EventStreamResponse(Response):
         self._is_sending = False
         self._host = sessions
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
-        scope = anyio.CancelScope()
-        with self._turn.reader(), self._counted(scope), scope:
+        stream = anyio.CancelScope()
+        with self._turn.reader(), self._counted(stream), stream:
             async with open_group() as group:
                 group.start_soon(until_disconnected, receive, group.cancel_scope)
                 group.start_soon(self._watch, group.cancel_scope)
-                await self._send(send)
+                start = {"status": self.status_code, "headers": self.raw_headers}
+                await send({"type": "http.response.start", **start})
+                await self._send(direct_send(scope, send))
                 group.cancel_scope.cancel()
 
     @contextmanager
@@ -120,8 +123,6 @@ class EventStreamResponse(Response):
                 log.wake()
 
     async def _send(self, send: Send) -> None:
-        start = {"status": self.status_code, "headers": self.raw_headers}
-        await send({"type": "http.response.start", **start})
         after = self._after
         while new := await self._turn.log.read(after):
             after, body = new

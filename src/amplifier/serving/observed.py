@@ -16,13 +16,15 @@ from amplifier.serving.json_answers import with_private_headers
 from amplifier.serving.metrics import Metrics
 from amplifier_sdk.trace_context import TraceParent, called_by
 
-__all__ = ["REQUEST_ID", "answer_observed"]
+__all__ = ["REQUEST_ID", "answer_observed", "direct_send"]
 
 REQUEST_ID: Final = "x-request-id"
 """The header that names a request in the server's log; a caller or a proxy may choose it."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MAX_PATH: Final = 300
+_SEND: Final = "amplifier.send"
+"""Where the scope of a request has the server's own way to send."""
 
 
 async def answer_observed(
@@ -57,9 +59,21 @@ async def answer_observed(
             _log(scope, status, seconds)
         await send(message)
 
+    scope[_SEND] = send
     caller = TraceParent.parse(headers.get("traceparent", ""))
     with bound_contextvars(request=request_id), called_by(caller):
         await app(scope, receive, observed)
+
+
+def direct_send(scope: Scope, send: Send) -> Send:
+    """Return what sends the body of an answer that has begun: all that lies between cares for its start alone.
+
+    Args:
+        scope: of the request.
+        send: what an endpoint is given, where nobody observes the request.
+    """
+    found: Send = scope.get(_SEND, send)
+    return found
 
 
 def _log(scope: Scope, status: int, seconds: float) -> None:
