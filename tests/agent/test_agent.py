@@ -314,7 +314,9 @@ def test_a_plan_is_laid_over_what_the_rest_comes_to() -> None:
         (lambda: Agent(output_retries=-1), "output_retries: expected a whole number"),
         (lambda: Agent(output_mode="tol"), "did you mean 'tool'"),  # type: ignore[call-overload]
         (lambda: Agent(output_validators=[3]), "output_validators[0]: expected a"),  # type: ignore[list-item]
+        (lambda: Agent(output_validators=3), "output_validators: expected a list"),  # type: ignore[call-overload]
         (lambda: Agent(plan={"toools": []}), "toools: unknown key; did you mean"),
+        (lambda: Agent(plan={"tools": [3]}), "tools[0]: a module id or a mapping"),
         (lambda: Agent(plan=3), "plan: expected a plan or the path of one"),  # type: ignore[call-overload]
         (lambda: Agent(loop={"modul": "x"}), "loop.modul: unknown key"),
     ],

@@ -417,6 +417,16 @@ async def test_pluggys_order_and_names_place_it() -> None:
         assert await session.execute("go") == "outer(middle(inner(last(x))))"
 
 
+async def test_two_packages_surround_one_another() -> None:
+    async def ask(call: TurnCall, proceed: Proceed[TurnCall, str]) -> str:
+        return f"{await proceed(call)}?"
+
+    asking = module_of(ask=amplifier_around_turn.impl(ask))
+    shouting = module_of(exclaim=exclaim)
+    async with build_session("yes", hooks=[asking, shouting]) as session:
+        assert await session.execute("go") == "yes!?"
+
+
 async def test_an_implementation_that_does_not_fit_is_named() -> None:
     async def turned(proceed: object, call: object) -> str:
         return ""
