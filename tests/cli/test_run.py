@@ -914,5 +914,5 @@ def test_an_export_names_what_it_does_not_hold() -> None:
 
     assert exported.exit_code == 0
     assert "agent-tool-water, agent-provider-scripted: objects" in exported.stderr
-    assert "secrets are withheld" in exported.stderr
+    assert "keys named as secrets is withheld" in exported.stderr
     assert "tulip" not in exported.stdout

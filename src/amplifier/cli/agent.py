@@ -99,7 +99,8 @@ def _show(name: str, output: str) -> None:
 def _export(place: str) -> None:
     """Write the plan of an Agent of yours as YAML, by the Python module that has it.
 
-    'amplifier run --plan FILE' runs it, and Agent(plan=Path(FILE)) makes an agent of it again. Secrets are withheld.
+    'amplifier run --plan FILE' runs it, and Agent(plan=Path(FILE)) makes an agent of it again. What
+    stands under keys named as secrets is withheld.
     """
     from contextlib import redirect_stdout
     from sys import stderr
@@ -116,7 +117,7 @@ def _export(place: str) -> None:
         whole = found.plan()
     plan = withhold(whole)
     if plan != whole:
-        notice("warning: secrets are withheld; give them by the environment")
+        notice("warning: what stands under keys named as secrets is withheld; give it by the environment")
     objects = found.own_modules()
     if objects:
         notice(
