@@ -6,6 +6,7 @@ import os
 import select
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.cli.programs import PATIENCE, PROGRAM
 
 __all__ = ["SCROLLED", "Pane", "pane"]
 
+_SLOW_LINE: Final = Path(__file__).with_name("slow_line.py")
 SCROLLED: Final = ("-S", "-")
 """The options that add to the screen what has left it at the top."""
 
@@ -64,9 +66,20 @@ def pane(
     term: str = "tmux-256color",
     size: tuple[int, int] = (80, 24),
     project: Path | None = None,
+    delay: float = 0.0,
     **environment: str,
 ) -> Iterator[Pane]:
-    """Start a chat in a terminal of so many columns and rows; default in the working directory."""
+    """Start a chat in a terminal of so many columns and rows; default in the working directory.
+
+    Args:
+        folder: where the terminal's files are.
+        plan: what the chat is made of.
+        term: what the terminal says it is.
+        size: its columns and rows.
+        project: where the chat starts.
+        delay: how many seconds each direction takes.
+        environment: of the chat.
+    """
     pipe = folder / "news"
     os.mkfifo(pipe)
     terminal = Pane(folder / "tmux", os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
@@ -76,6 +89,8 @@ def pane(
     ]
     # The terminal itself says how large it is.
     command = ["env", "-u", "COLUMNS", "-u", "LINES", f"TERM={term}"]
+    if delay:
+        command += [sys.executable, str(_SLOW_LINE), str(delay)]
     command += [*PROGRAM, "chat", "--plan", str(plan)]
     terminal.call(
         "new-session",

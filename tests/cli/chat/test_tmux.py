@@ -105,3 +105,30 @@ def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
         terminal.until(lambda seen: "Ctrl-C again ends the chat" in seen)
         terminal.type("C-d")
         terminal.until(lambda seen: not seen.strip() or "no server" in seen)
+
+
+def test_a_slow_line_changes_no_key(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    call: JSONValue = {"name": "receive", "arguments": {"path": str(pipe)}}
+    plan = _plan(tmp_path, {"tool_calls": [call]}, "not reached", hooks="")
+    with pane(tmp_path, plan, delay=0.2) as terminal:
+        terminal.type("go", "Enter")
+        terminal.until(lambda seen: "tool receive" in seen and "working" in seen)
+        # an arrow key begins as Esc does, and stops nothing
+        terminal.type("abc", "Left", "Left", "X")
+        terminal.until(lambda seen: "> aXbc" in seen and "Stopped" not in seen)
+        terminal.type("Escape")
+        terminal.until(lambda seen: "Stopped." in seen)
+
+
+def test_a_wide_terminal_without_colour_gets_none(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, MARKDOWN, hooks="")
+    with pane(tmp_path, plan, size=(200, 30), NO_COLOR="1") as terminal:
+        terminal.type("hello", "Enter")
+        seen = terminal.until(
+            lambda seen: "The end." in seen and "tokens" in seen, "-e", *SCROLLED
+        )
+        assert not re.search(r"\x1b\[(?:3[0-7]|9[0-7]|38)", seen)
+        terminal.type("/help", "Enter")
+        terminal.until(lambda seen: "and the files that it changed" in seen)

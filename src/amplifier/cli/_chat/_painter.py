@@ -42,6 +42,8 @@ __all__ = ["Painter"]
 
 _TAIL_ROWS: Final = 8
 _TITLE: Final = 300
+_REMEMBERED: Final = 4_000
+"""How many characters of what streamed are remembered: an answer may be of any length."""
 _MAX_LINE: Final = 1_000
 _DIFF_ROWS: Final = 40
 _ERROR: Final = "Error: "
@@ -100,7 +102,7 @@ class Painter:
     _text: MarkdownBlocks = attrs.field(factory=MarkdownBlocks)
     _filter: SinkFilter = attrs.field(init=False)
     _is_thinking: bool = False
-    _seen: list[str] = attrs.field(factory=list)
+    _seen: str = ""
     _tools: dict[str, _Running] = attrs.field(factory=dict)
     _began: float = attrs.field(factory=time.monotonic)
 
@@ -127,7 +129,7 @@ class Painter:
         """Show what an event adds."""
         match event:
             case TextDelta(text=text):
-                self._seen.append(text)
+                self._seen = (self._seen + text)[-_REMEMBERED:]
                 self._add(text, is_thinking=False)
             case ThinkingDelta(text=text):
                 self._add(text, is_thinking=True)
@@ -264,7 +266,7 @@ class Painter:
     def _finish(self, event: TurnFinished) -> None:
         self.flush()
         # A loop may answer with a text that it never streamed.
-        if event.text.strip() and event.text.strip() not in "".join(self._seen):
+        if event.text.strip()[-_REMEMBERED // 2 :] not in self._seen:
             self._add(event.text, is_thinking=False)
             self.flush()
         for note in ending_notes(event):
