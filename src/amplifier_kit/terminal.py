@@ -26,6 +26,7 @@ __all__ = [
     "progress_text",
     "visible",
     "whole_lines",
+    "wrapped",
 ]
 
 # C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
@@ -155,6 +156,29 @@ def whole_lines(text: str) -> tuple[list[str], str]:
     # A carriage return at the very end may be half of a line end.
     end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
     return text[:end].splitlines(), text[end:]
+
+
+def wrapped(line: str, width: int, indent: str) -> str:
+    """Break a line between words; a word that is too long, such as a path, stays whole.
+
+    Args:
+        line: the line, whose blanks stay.
+        width: how many columns there are.
+        indent: what the second line and those behind it begin with.
+    """
+    if columns_of(line) <= width:
+        return line
+    import textwrap  # most lines fit
+
+    parts = textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return "\n".join(parts)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TextIO
@@ -15,7 +16,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.cli._diffs import coloured_diff
+from amplifier.cli._diffs import coloured_diff, wrapped_beside
 from amplifier.cli._terminal import alert, one_line
 from amplifier_kit.terminal import has_colour
 from amplifier_sdk.assessments import EDITS
@@ -69,7 +70,9 @@ class TerminalApproval:
         # what is read of the turn is written before the question
         await anyio.lowlevel.checkpoint()
         with _open_terminal() as (descriptor, screen):
+            width = shutil.get_terminal_size().columns - 1
             question = _question(prompt, options, timeout, default)
+            question = wrapped_beside(question, width)
             screen.write(coloured_diff(question) if has_colour(screen) else question)
             screen.flush()
             while (line := await read_line(descriptor)) is not None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 import click
 
-__all__ = ["coloured_diff"]
+from amplifier_kit.terminal import wrapped
+
+__all__ = ["coloured_diff", "wrapped_beside"]
 
 _HUNK: Final = "@@ "
 _HEADS: Final = ("--- ", "+++ ")
 _COLOURS: Final = {"-": "red", "+": "green", " ": ""}
+_INDENT: Final = " " * 6
+"""Deeper than the options of a question: a text that a model chose must not look like one."""
+
+
+class _Style(TypedDict, total=False):
+    """How click styles a line."""
+
+    fg: str
+    bold: bool
 
 
 def coloured_diff(text: str) -> str:
@@ -23,17 +34,32 @@ def coloured_diff(text: str) -> str:
     return "\n".join(_coloured(text.split("\n")))
 
 
+def wrapped_beside(text: str, width: int) -> str:
+    """Break long lines of a text between words; those of diffs in it stay, since each is a line of a file."""
+    return "\n".join(
+        line if style is not None else wrapped(line, width, _INDENT)
+        for line, style in _styled(text.split("\n"))
+    )
+
+
 def _coloured(lines: list[str]) -> Iterator[str]:
+    for line, style in _styled(lines):
+        yield line if style is None else click.style(line, **style)
+
+
+def _styled(lines: list[str]) -> Iterator[tuple[str, _Style | None]]:
+    """Yield each line with its style; `None` where it is no part of a diff."""
     is_inside = False
     for line in lines:
         if line.startswith(_HUNK):
             is_inside = True
-            yield click.style(line, fg="cyan")
+            yield line, _Style(fg="cyan")
         elif line.startswith(_HEADS):
-            yield click.style(line, bold=True)
+            yield line, _Style(bold=True)
         # The first line of another kind ends a hunk: a list in a question is no change.
         elif is_inside and line[:1] in _COLOURS and line:
-            yield click.style(line, fg=_COLOURS[line[0]] or None)
+            colour = _COLOURS[line[0]]
+            yield line, _Style(fg=colour) if colour else _Style()
         else:
             is_inside = False
-            yield line
+            yield line, None

@@ -57,7 +57,11 @@ def test_answer_fits_80_columns_and_input_is_remembered(
         assert "```" not in seen
         terminal.type("first line", "C-j", "second line", "Enter")
         terminal.until(
-            lambda seen: "> first line\n  second line" in seen and "again" in seen
+            lambda seen: (
+                re.search(r"^> first line\n  second line\nagain$", seen, re.MULTILINE)
+                and "50 tokens" in seen
+                and "working" not in seen
+            )
         )
         terminal.type("Up", "Up", "Up")
         terminal.until(lambda seen: seen.rstrip().split("\n> ")[-1].startswith("hello"))

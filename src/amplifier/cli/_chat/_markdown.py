@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import textwrap
 from importlib.util import find_spec
 from io import StringIO
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amplifier.cli._diffs import coloured_diff
-from amplifier_kit.terminal import columns_of, visible
+from amplifier_kit import terminal
+from amplifier_kit.terminal import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,21 +33,10 @@ def columns() -> int:
 def wrapped(text: str) -> str:
     """Break long lines between words; a word that is too long, such as a path, stays whole."""
     width = columns() - 1
-    lines = []
-    for line in text.split("\n"):
-        if columns_of(line) <= width:
-            lines.append(line)
-            continue
-        lines += textwrap.wrap(
-            line,
-            width,
-            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-            drop_whitespace=True,
-            replace_whitespace=False,
-        )
-    return "\n".join(lines)
+    return "\n".join(
+        terminal.wrapped(line, width, " " * (len(line) - len(line.lstrip()) + 2))
+        for line in text.split("\n")
+    )
 
 
 def has_screen() -> bool:

@@ -24,7 +24,7 @@ from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._commands import ChatCommands
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keyboard import Keyboard
-from amplifier.cli._chat._markdown import Rendering, has_screen
+from amplifier.cli._chat._markdown import Rendering, has_screen, wrapped
 from amplifier.cli._chat._plain import PlainKeyboard
 from amplifier.cli._chat._questions import ChatApproval
 from amplifier.cli._chat._screen import ChatScreen
@@ -147,12 +147,15 @@ class _Chat:
             with redirect_stdout(sys.stderr):
                 yield
             return
-        lines = LineStream(self._board.write, is_terminal=True)
+        lines = LineStream(self._write_wrapped, is_terminal=True)
         with redirect_stdout(lines), redirect_stderr(lines):
             try:
                 yield
             finally:
                 lines.finish()
+
+    def _write_wrapped(self, lines: str) -> None:
+        self._board.write(wrapped(lines))
 
     def _ask(self, question: str) -> None:
         if self._conversation is not None:
