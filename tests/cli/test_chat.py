@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import AbstractContextManager
@@ -58,6 +59,21 @@ def test_lines_are_turns_and_lines_typed_meanwhile_queue(
         terminal.type("\x04")
 
         assert terminal.wait() == 0
+
+
+def test_what_stays_is_shown_in_one_piece_with_the_prompt(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, ["one\n\nand the rest"])
+
+    with _chat(plan) as terminal:
+        terminal.read_prompt()
+        terminal.type("a\r")
+        shown = terminal.read_until("tokens") + terminal.read_until("\x1b[?2026l")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+
+    pieces = re.findall(r"\x1b\[\?2026h(.*?)\x1b\[\?2026l", shown, re.DOTALL)
+    assert any("and the rest" in piece for piece in pieces)
+    assert "and the rest" not in re.sub(r"(?s)\x1b\[\?2026h.*?\?2026l", "", shown)
 
 
 @BACKENDS

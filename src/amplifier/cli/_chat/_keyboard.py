@@ -47,6 +47,9 @@ _ESCAPE_SECONDS = 0.25
 """How long Esc waits for what would make it the beginning of another key, which a slow line may bring late."""
 _SEQUENCE_SECONDS = 0.05
 """How long a whole key waits for another one that would make a shortcut of the two."""
+_HOLD = "\x1b[?2026h"
+_RELEASE = "\x1b[?2026l"
+"""Between the two a terminal that knows them shows nothing, so that the prompt does not flicker; others ignore them."""
 _STYLE = Style.from_dict(
     {"bottom-toolbar": "noreverse", "dim": "fg:ansibrightblack", "mode": "bold"}
 )
@@ -298,11 +301,18 @@ class Keyboard:
             app = self._session.app
             if not app.is_running or app.is_done:  # whoever waits for the end writes
                 return
+            self._send(_HOLD)
             app.renderer.erase()
             self._write_waiting()
         # The menu of completions needs to know how many rows are left below.
         app.renderer.request_absolute_cursor_position()
         app.renderer.render(app, app.layout)
+        self._send(_RELEASE)
+
+    def _send(self, sequence: str) -> None:
+        output = self._session.app.output
+        output.write_raw(sequence)
+        output.flush()
 
     def _write_waiting(self) -> None:
         with self._lock:
