@@ -124,6 +124,8 @@ class ScriptedProvider(BaseProvider):
         steps: what it does, one step a request.
         name: its name, to distinguish several.
         repeat: start the script again at its end, instead of failing.
+        by_history: choose the step by how many answers the request shows, so that another process which continues a
+            turn continues the script; nothing of it is used up.
         context_window: tokens it claims to take.
         max_output_tokens: tokens it claims to write.
     """
@@ -135,6 +137,7 @@ class ScriptedProvider(BaseProvider):
         *steps: Step,
         name: str = "scripted",
         repeat: bool = False,
+        by_history: bool = False,
         context_window: int = 200_000,
         max_output_tokens: int = 8_000,
     ) -> None:
@@ -142,6 +145,7 @@ class ScriptedProvider(BaseProvider):
         self.steps: list[Step] = list(steps)
         self.requests: list[ChatRequest] = []
         self._repeat = repeat
+        self._by_history = by_history
         self._asked: anyio.Event | None = None
         self._info = ProviderInfo(
             id=name,
@@ -181,8 +185,8 @@ class ScriptedProvider(BaseProvider):
             LLMError: the script is at its end.
             BaseException: the step is an exception, or a part of its answer is.
         """
-        number = len(self.requests)
-        step = self._take(request)
+        number = self._number(request)
+        step = self._take(request, number)
         while callable(step):
             reply = step(request)
             if isinstance(reply, AsyncGenerator):
@@ -208,7 +212,13 @@ class ScriptedProvider(BaseProvider):
                 yield delta
         yield draft.finish(request, script)
 
-    def _take(self, request: ChatRequest) -> Step:
+    def _number(self, request: ChatRequest) -> int:
+        """Return how many answers came before."""
+        if self._by_history:
+            return sum(each.role == "assistant" for each in request.messages)
+        return len(self.requests)
+
+    def _take(self, request: ChatRequest, number: int) -> Step:
         """Note the request and return what to do with it."""
         self.requests.append(request)
         # a new event for whoever waits for the next request: one that is set
@@ -216,8 +226,13 @@ class ScriptedProvider(BaseProvider):
         if self._asked is not None:
             self._asked.set()
             self._asked = None
-        if not self.steps:
-            played = len(self.requests) - 1
+        if self._by_history and self.steps:
+            if self._repeat:
+                number %= len(self.steps)
+            if number < len(self.steps):
+                return self.steps[number]
+        if not self.steps or self._by_history:
+            played = number if self._by_history else len(self.requests) - 1
             raise LLMError(
                 f"The script has {played} answers and this is request {played + 1}; add an answer, or set 'repeat'",
                 provider=self.name,

@@ -803,6 +803,9 @@ async def test_a_registered_provider_is_asked() -> None:
         "prompt": 'work {"x": 1}\nsure?',
         "event": "tool:pre",
         "hook": "h0",
+        "options": ("Allow", "Deny"),
+        "allowing": ("Allow",),
+        "covers": '["h0", "tool:pre", "sure?", "work", {"tool_input": {"x": 1}}]',
     }
     assert coordinator.to_dict()["has_approval_provider"] is True
 

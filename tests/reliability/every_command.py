@@ -129,6 +129,7 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("token list", (), 0),
     ("token remove", ("olga",), 0),
     ("serve", ("--store", "nowhere://here"), 1),  # it would serve until a signal
+    ("worker", ("--engine", "nowhere://here"), 1),  # likewise
     ("acp", PLANNED, 0),  # the editor is gone at once
     ("mcp add", ("shop", "--", "no-such-program"), 0),
     ("mcp list", PLANNED, 0),

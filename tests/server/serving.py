@@ -53,7 +53,11 @@ class Site:
         """Write a plan whose model answers like this."""
         script = self.folder / "script.json"
         script.write_text(json.dumps(responses))
-        config: JSONValue = {"responses": str(script), "repeat": True}
+        config: JSONValue = {
+            "responses": str(script),
+            "repeat": True,
+            "by_history": True,
+        }
         plan = {
             "session": {"orchestrator": "loop-streaming", "context": "context-simple"},
             "providers": [{"module": "provider-scripted", "config": config}],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from shutil import rmtree
 
 import anyio
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
+from amplifier.server.records import waiting_turn
+from amplifier.server.turns import LocalTurns
 from amplifier_sdk.jsontypes import JSONValue
 from tests.server.serving import WRITES, Site, ended, is_last
 from tests.serving.client import Caller, Event
@@ -139,7 +142,7 @@ async def test_a_turn_whose_process_died_is_ended_by_another(site: Site) -> None
         record = await store.read_record(session)
         assert record is not None
         await store.write_record(lease, with_new_turn(record, "t1", "x"))
-        reaper = Reaper(server.stores, None, 1)  # type: ignore[arg-type]  # it asks nobody
+        reaper = Reaper(server.stores, None, LocalTurns(None, None), 1)  # type: ignore[arg-type]  # it asks nobody
         await reaper.reap(tenant)
         running = (await caller.get(f"/sessions/{session}")).json["state"]
         await store.release(lease)
@@ -152,19 +155,88 @@ async def test_a_turn_whose_process_died_is_ended_by_another(site: Site) -> None
     assert is_last(events[-1])
 
 
-async def test_the_end_of_a_server_is_stored(site: Site) -> None:
+async def test_question_outlives_its_server_and_turn_continues(site: Site) -> None:
     secret = await site.token()
     async with site.serving(*WRITES) as server:
         caller = Caller(server, secret)
         session, turn = await begun(caller)
-        await events_until(caller, session, "approval_requested")
+        first = await events_until(caller, session, "approval_requested")
+        asked = str(first[-1].data["approval_id"])
+        await unheld(server, session)
+        running = server.metrics.turns_running
     async with site.serving(*WRITES) as server:
         caller = Caller(server, secret)
-        done = await ended(caller, session, turn)
+        busy = await caller.post(f"/sessions/{session}/turns", {"prompt": "x"})
         open_ = (await caller.get("/questions")).json["questions"]
+        path = f"/sessions/{session}/approvals/{asked}"
+        await caller.post(path, {"option": "Allow once"})
+        rest = await events_until(caller, session, "turn_result", first[-1].id)
+        done = await ended(caller, session, turn)
+        idle = await caller.get(f"/sessions/{session}")
+
+    assert running == 0
+    assert busy.status == 409
+    assert [each["approval_id"] for each in open_] == [asked]
+    assert done["output"] == "Written."
+    kinds = [event.type for event in (*first, *rest)]
+    assert kinds.count("tool_finished") == kinds.count("tool_started") == 1
+    assert (site.folder / "notes.txt").read_text() == "hello"
+    assert (idle.json["state"], idle.json["turn_count"]) == ("idle", 1)
+
+
+async def test_turn_that_waits_is_cancelled_by_another_server(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        first = await events_until(caller, session, "approval_requested")
+        await unheld(server, session)
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        await caller.post(f"/sessions/{session}/turns/{turn}/cancel")
+        done = await ended(caller, session, turn)
+        path = f"/sessions/{session}/approvals/{first[-1].data['approval_id']}"
+        late = await caller.post(path, {"option": "Allow once"})
+        again = await caller.post(f"/sessions/{session}/turns", {"prompt": "And now?"})
+        result = await ended(caller, session, again.json["turn_id"])
 
     assert done["state"] == "cancelled"
-    assert open_ == []
+    assert late.status == 409
+    assert result["state"] == "finished"
+    assert not (site.folder / "notes.txt").exists()
+
+
+async def test_session_continues_where_its_files_are_not(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving("One.", "Two.") as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await ended(caller, session, turn)
+        tenant = await server.stores.tenant("default")
+        rmtree(tenant.files.folder(session))
+        second = await caller.post(f"/sessions/{session}/turns", {"prompt": "And?"})
+        done = await ended(caller, session, second.json["turn_id"])
+        log = await tenant.store.read_log(session, "transcript")
+
+    assert done["output"] == "Two."
+    said = [
+        entry.data["message"]["role"]
+        for entry in log.entries
+        if entry.kind == "message"
+    ]  # type: ignore[index, call-overload]  # JSON data
+    assert said == ["user", "assistant", "user", "assistant"]
+
+
+async def unheld(server: StoredServer, session: str) -> None:
+    """Wait until nobody has the lease on a session."""
+    store, seen = (await server.stores.tenant("default")).store, ""
+    with anyio.fail_after(20):
+        while True:
+            record = await store.read_record(session)
+            assert record is not None
+            if waiting_turn(record) is not None and not server.metrics.turns_running:
+                return
+            seen = await store.wait_for_change(session, seen, max_wait=1)
 
 
 async def test_a_session_is_deleted_with_all_of_it(site: Site) -> None:

@@ -34,6 +34,11 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     coordinator = opened.session.coordinator
     if coordinator.get_capability(REDACTOR) is not None:
         kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
+    if opened.turn is not None and opened.turn.is_begun:
+        # the turn is continued: it adds to the history what it did
+        await replace_history(coordinator.context, kept.transcript.messages)
+        opened.mentions.restore(kept.transcript.messages)
+        return
     if kept.interrupted is not None:
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
     turn = kept.interrupted
@@ -45,9 +50,10 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
         if message.get("role") != "system"
     ]
     # Its own history may be newer, and compacted; only what the journal adds is given
-    # to it.
-    if not own and kept.messages:
-        await context.set_messages(kept.messages)
+    # to it. But a session of a store that machines share may have been elsewhere since.
+    is_elsewhere = kept.journal.replica is not None and own != kept.messages
+    if kept.messages and (not own or is_elsewhere):
+        await replace_history(context, kept.messages)
     elif turn is not None:
         await _answer(context, turn)
     opened.mentions.restore(own or kept.messages)

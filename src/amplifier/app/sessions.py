@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -38,15 +38,17 @@ from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
-from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+from amplifier_sdk.contracts import ApprovalSystem, Coordinator, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.events import CANCEL_COMPLETED
+from amplifier_sdk.journal import RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt, prompt_text
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
+    from amplifier_sdk.approvals import ApprovalProvider
 
 __all__ = ["OpenSession", "new_record", "open_session"]
 
@@ -64,6 +66,8 @@ class OpenSession:
         interrupted: the turn that was running when the program ended last.
         cut_off: the sessions that came of it and were running then.
         instructions: the files of instructions that it began with.
+        turn: what is recorded of the turn that is run first, where it was named when the session was opened.
+        has_turn: whether that turn came to its end before, so that it is not to be run.
     """
 
     session: AmplifierSession
@@ -74,6 +78,8 @@ class OpenSession:
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
     instructions: Instructions = attrs.field(factory=Instructions)
+    turn: RecordedTurn | None = None
+    has_turn: bool = False
     _spent_before: Spending = attrs.field(factory=Spending)
 
     @property
@@ -105,8 +111,10 @@ class OpenSession:
         Raises:
             MediaError: media are not of their kind, or are too large.
             OSError: the turn could not be stored.
+            TurnSuspendedError: it waits for a person; the journal has it.
             Exception: whatever ended the turn.
         """
+        recorded, self.turn = self.turn, None
         text = prompt_text(prompt)
         if self.kept is not None:
             # Before the turn: a session that is killed in it is still found by its
@@ -115,12 +123,14 @@ class OpenSession:
         self.mentions.expect(text, text if typed is None else typed, written)
         has_begun = False
         try:
-            async with self.session.stream(prompt, metadata=metadata) as events:
+            async with self.session.stream(
+                prompt, metadata=metadata, recorded=recorded
+            ) as events:
                 has_begun = True
                 yield events
         finally:
             # one that was refused leaves the turn that runs to its own journal
-            if has_begun:
+            if has_begun and not self.session.is_suspended:
                 await self._store()
 
     async def note_choice(self, provider: str | None, model: str | None) -> None:
@@ -210,6 +220,8 @@ async def open_session(
     accepted: frozenset[str] = frozenset(),
     shown: frozenset[str] = frozenset(),
     asks_later: bool = False,
+    turn_id: str | None = None,
+    asks: Callable[[Coordinator], ApprovalProvider] | None = None,
 ) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -227,6 +239,8 @@ async def open_session(
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
         asks_later: without an `approval`, let questions wait in the store; see `amplifier.app.stored_approvals`.
+        turn_id: the turn that is run first: 32 hexadecimal digits. One that did not come to its end is continued.
+        asks: without an `approval`, makes what asks the person of the session's coordinator.
 
     Raises:
         ConfigError: the plan has problems, it guards a stored session less than what that
@@ -258,12 +272,8 @@ async def open_session(
             await to_thread.run_sync(
                 require_recorded_guards, composition, store, kept.record
             )
-        before, cut_off = Spending(), tuple[CutOff, ...]()
-        if store is not None and kept is not None:
-            # What children of a killed turn spent counts against the limits before a
-            # first new call.
-            cut_off = await charge_cut_off(store, kept)
-            before = Spending.from_dict(kept.spending)
+        recorded = _recorded(kept, turn_id)
+        before, cut_off = await _account(store, kept, recorded)
         session = AmplifierSession(
             composition.plan,
             session_id=record.session_id,
@@ -281,6 +291,8 @@ async def open_session(
             kept,
             store,
             cut_off=cut_off,
+            turn=recorded,
+            has_turn=_has_ended(kept, turn_id),
             spent_before=before,
         )
         # Before the modules are mounted: they may ask for capabilities as soon as they
@@ -302,6 +314,8 @@ async def open_session(
             session.coordinator.hooks.register(
                 CANCEL_COMPLETED, stored.withdraw, decides=False, inherited=False
             )
+        if asks is not None:
+            session.coordinator.decisions.provider = asks(session.coordinator)
         # its modules may run for long before it is open, and a kill leaves what is stored
         if not session.is_resumed:
             await opened.record_composition()
@@ -323,6 +337,32 @@ async def open_session(
             await kept.describe(describe(composition))
             await opened.record_composition()
         yield opened
+
+
+def _recorded(kept: KeptSession | None, turn_id: str | None) -> RecordedTurn | None:
+    """Return what is recorded of the turn that is run first; nothing but its id of one that begins now."""
+    if turn_id is None:
+        return None
+    recorded = None if kept is None else kept.recorded(turn_id)
+    return recorded or RecordedTurn(turn_id=turn_id)
+
+
+def _has_ended(kept: KeptSession | None, turn_id: str | None) -> bool:
+    return kept is not None and turn_id is not None and kept.has_ended(turn_id)
+
+
+async def _account(
+    store: SessionStore | None, kept: KeptSession | None, recorded: RecordedTurn | None
+) -> tuple[Spending, tuple[CutOff, ...]]:
+    """Return what a session has spent before its first turn, and the turns of children that were cut off."""
+    if store is None or kept is None:
+        return Spending(), ()
+    if recorded is not None and recorded.is_begun:
+        # its children are continued with it, and its own account is a part of what is recorded
+        return Spending.from_dict(kept.record.account), ()
+    # What children of a killed turn spent counts against the limits before a first new call.
+    cut_off = await charge_cut_off(store, kept)
+    return Spending.from_dict(kept.spending), cut_off
 
 
 async def _forget_unused(store: SessionStore, session_id: str) -> None:

@@ -7,25 +7,22 @@ Nothing is held meanwhile, no task, lock or connection, so that the answer may c
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Collection, Mapping
-from hashlib import sha256
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 import attrs
 from anyio import to_thread
 
+from amplifier.app.call_questions import CallQuestions
 from amplifier.app.store.stored_questions import changing_questions
-from amplifier_kit.redaction import redactor_of
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
-from amplifier_sdk.contracts import Coordinator, Tool
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ApprovalUnavailableError
 from amplifier_sdk.events import CancelCompleted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import StoredQuestion
-from amplifier_sdk.toolinfo import ToolInfo
 
 __all__ = ["ALLOW", "DENY", "StoredApprovals"]
 
@@ -59,7 +56,10 @@ class StoredApprovals:
         Raises:
             ApprovalUnavailableError: nobody answered yet; the question is stored.
         """
-        question = await to_thread.run_sync(self._question, request)
+        questions = CallQuestions(self.session_id, self.coordinator)
+        made = await to_thread.run_sync(questions.of, request, (ALLOW, DENY))
+        # short: a person types it
+        question = attrs.evolve(made, question_id=made.question_id[:12])
         stored = await to_thread.run_sync(_settle, self.folder, question)
         if stored.answer is None:
             self._waiting.add(stored.question_id)
@@ -72,76 +72,6 @@ class StoredApprovals:
         waiting, self._waiting = self._waiting, set()
         if waiting:
             await to_thread.run_sync(_void, self.folder, waiting)
-
-    def _question(self, request: ApprovalRequest) -> StoredQuestion:
-        shown = redactor_of(self.coordinator).redact(_shown(request))
-        if not isinstance(shown, Mapping):
-            raise ApprovalUnavailableError("what it asks about cannot be redacted")
-        arguments = _digest(request.details.get("tool_input"))
-        definition = self._definition(request.tool_name)
-        # the words and the agents too: what it is asked about, and on whose behalf
-        words = [request.details.get("prompt"), request.details.get("hook")]
-        asked = _digest([*words, *_agents(request)])
-        key = _digest([self.session_id, arguments, definition, asked])
-        details: JSONObject = {
-            "tool": request.tool_name,
-            "arguments": shown["arguments"],
-            "arguments_sha256": arguments,
-            "definition_sha256": definition,
-            "agents": shown["agents"],
-            "risk": request.risk_level,
-            "asked_at": time.time(),
-            "key": key,
-        }
-        return StoredQuestion(
-            question_id=key[:12],
-            session_id=self.session_id,
-            prompt=str(shown["prompt"]),
-            options=(ALLOW, DENY),
-            details=details,
-        )
-
-    def _definition(self, name: str) -> str:
-        """Return the hash of what a tool says it is.
-
-        Raises:
-            ApprovalUnavailableError: the session has no such tool, so that nobody could see it change.
-        """
-        tools = self.coordinator.get("tools")
-        tool: Tool | None = None
-        if isinstance(tools, Mapping):
-            tool = tools.get(name)
-        if tool is None:
-            told = f"the session has no tool {name!r}, so an answer could not be limited to what it is now"
-            raise ApprovalUnavailableError(told)
-        info = ToolInfo.of(tool)
-        effects = sorted(info.effects or ())
-        return _digest([info.name, info.description, info.input_schema, effects])
-
-
-def _shown(request: ApprovalRequest) -> JSONObject:
-    """Return what a person reads, as JSON data.
-
-    Raises:
-        ApprovalUnavailableError: it has no JSON form.
-    """
-    arguments = request.details.get("tool_input")
-    try:
-        copied: JSONObject = json.loads(
-            json.dumps({"arguments": arguments, "agents": _agents(request)})
-        )
-    except (TypeError, ValueError) as error:
-        told = f"what it asks about has no JSON form: {error}"
-        raise ApprovalUnavailableError(told) from error
-    return {**copied, "prompt": str(request.details.get("prompt", request.action))}
-
-
-def _agents(request: ApprovalRequest) -> list[str]:
-    """Return the agents that led from the root session to the call, its own the last."""
-    named = request.details.get("agents")
-    if not isinstance(named, list | tuple):
-        return []
-    return [str(each) for each in named]
 
 
 def _settle(folder: Path, question: StoredQuestion) -> StoredQuestion:
@@ -178,9 +108,3 @@ def _is_open(stored: StoredQuestion | None, question: StoredQuestion) -> bool:
     # an answer in time counts later too; without one it would wait for ever
     expires = stored.expires
     return stored.answer is not None or expires is None or expires > time.time()
-
-
-def _digest(value: object) -> str:
-    # sorted, since the model may name the same arguments in another order
-    text = json.dumps(value, sort_keys=True, default=repr)
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from ipaddress import ip_address
@@ -17,8 +19,10 @@ from hypercorn.config import Config
 from amplifier.app.base_plans import PlanOptions
 from amplifier.cli._terminal import notice
 from amplifier.server.application import StoredServer
+from amplifier.server.engines import open_named_engine
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
+from amplifier_sdk.engines import ExecutionEngine
 
 __all__ = ["Listener", "listen_for_signals", "serve_until_signalled"]
 
@@ -88,16 +92,36 @@ class Listener:
 
 
 def serve_until_signalled(
-    stores: ServerStores, options: PlanOptions, listener: Listener, backend: str
+    stores: ServerStores,
+    options: PlanOptions,
+    listener: Listener,
+    backend: str,
+    engine: str | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
         click.ClickException: the port cannot be had.
         StoreError: the store cannot be opened.
+        ConfigError: no installed module knows the engine.
+        EngineError: it cannot be opened.
     """
     _allow_connections()
-    anyio.run(_serve, stores, options, listener, backend, backend=backend)
+    anyio.run(_serve, stores, options, listener, backend, engine, backend=backend)
+
+
+@asynccontextmanager
+async def _opened(engine: str | None) -> AsyncIterator[ExecutionEngine | None]:
+    """Open the engine whose workers run the turns, where there is one."""
+    if engine is None:
+        yield None
+        return
+    opened = await open_named_engine(engine)
+    try:
+        yield opened
+    finally:
+        with anyio.CancelScope(shield=True):
+            await opened.aclose()
 
 
 def _allow_connections() -> None:
@@ -111,9 +135,18 @@ def _allow_connections() -> None:
 
 
 async def _serve(
-    stores: ServerStores, options: PlanOptions, listener: Listener, backend: str
+    stores: ServerStores,
+    options: PlanOptions,
+    listener: Listener,
+    backend: str,
+    engine: str | None,
 ) -> None:
-    server, stop = StoredServer(stores, options), anyio.Event()
+    async with _opened(engine) as queue:
+        await _serve_from(StoredServer(stores, options, queue=queue), listener, backend)
+
+
+async def _serve_from(server: StoredServer, listener: Listener, backend: str) -> None:
+    stores, stop = server.stores, anyio.Event()
     # the store first: what is wrong with it is said before anybody can call
     async with server.lifespan(), anyio.create_task_group() as group:
         bound = listener.bind()

@@ -52,6 +52,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "trace": "amplifier.cli.trace",
     "trust": "amplifier.cli.trust",
     "version": "amplifier.cli.version",
+    "worker": "amplifier.cli.worker",
 }
 """Each command, and the module that has it: under the command's name, or the one behind the colon."""
 

@@ -29,6 +29,11 @@ __all__ = ["serve"]
     metavar="STORE",
     help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
 )
+@click.option(
+    "--engine",
+    metavar="URL",
+    help="The queue whose workers run the turns (amplifier worker); default this process does.",
+)
 @click.option("-P", "--profile", metavar="NAME", help="The profile of new sessions.")
 @click.option("-p", "--provider", metavar="ID", help="The provider module.")
 @click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
@@ -66,6 +71,7 @@ def serve(
     host: str,
     port: int,
     store: str,
+    engine: str | None,
     profile: str | None,
     provider: str | None,
     model: str | None,
@@ -77,8 +83,8 @@ def serve(
 ) -> None:
     """Serve the sessions of this folder over HTTP, with a web page.
 
-    Who calls needs a token: amplifier token add. Any number of processes may serve one store. SIGTERM ends turns and
-    stores that. It needs the extra amplifier[server].
+    Who calls needs a token: amplifier token add. Any number of processes may serve one store. SIGTERM leaves
+    the turns, and whoever serves next continues them. It needs the extra amplifier[server].
     """
     from amplifier.app.base_plans import PlanOptions
     from amplifier.cli._listener import Listener, serve_until_signalled
@@ -92,4 +98,4 @@ def serve(
     send_logs(debug=is_debug(ctx), as_json=json_logs)
     options = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
     listener = Listener(host=host, port=port, certificate=certificate, key=key)
-    serve_until_signalled(stores_of(store), options, listener, backend)
+    serve_until_signalled(stores_of(store), options, listener, backend, engine)

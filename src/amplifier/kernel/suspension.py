@@ -32,6 +32,7 @@ class Suspension:
 
     scope: anyio.CancelScope | None = None
     is_done: bool = False
+    _is_wanted: bool = False
     _waiting: int = 0
     _running: dict[Hashable, int] = attrs.field(factory=dict)
 
@@ -40,8 +41,20 @@ class Suspension:
         if not is_root:
             return
         self.scope = scope
-        self.is_done = False
+        self.is_done = self._is_wanted = False
         self._running.clear()
+
+    def end(self, *, is_root: bool) -> None:
+        """Forget the scope of a root's turn that ended."""
+        if is_root:
+            self.scope = None
+
+    def request(self, *, immediate: bool) -> None:
+        """Suspend the turn without a question, as soon as no call runs, or at once."""
+        self._is_wanted = True
+        if immediate:
+            self._running.clear()
+        self._take_place()
 
     @contextmanager
     def call(self, span: Span) -> Iterator[None]:
@@ -80,6 +93,7 @@ class Suspension:
         raise AssertionError  # nothing wakes it
 
     def _take_place(self) -> None:
-        if self._waiting and self.scope is not None and all(self._running.values()):
+        is_wanted = self._is_wanted or self._waiting
+        if is_wanted and self.scope is not None and all(self._running.values()):
             self.is_done = True
             self.scope.cancel()

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Final
 
 import attrs
+from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -26,10 +27,12 @@ from amplifier.server.page_routes import page_routes
 from amplifier.server.readiness import Readiness
 from amplifier.server.reaper import Reaper
 from amplifier.server.roles import Role
+from amplifier.server.served_turns import TurnSetup
 from amplifier.server.sessions import StoredSessions
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
-from amplifier.server.turns import LocalTurns
+from amplifier.server.turns import LocalTurns, TurnEngine
+from amplifier.server.workers import QueuedTurns
 from amplifier.serving.document import document_of
 from amplifier.serving.errors import (
     RequestError,
@@ -44,6 +47,7 @@ from amplifier.serving.observed import answer_observed
 from amplifier.serving.operations import Endpoint, Operation, routes_of
 from amplifier.serving.schema import EVENT_SCHEMA
 from amplifier.serving.tokens import Client
+from amplifier_sdk.engines import ExecutionEngine
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -61,12 +65,14 @@ class StoredServer:
         stores: where they are.
         options: what new sessions are made of.
         limits: what the server holds at most.
+        queue: the engine whose workers run the turns; default this process does. Whoever opened it closes it.
     """
 
     stores: ServerStores
     options: PlanOptions = attrs.field(factory=PlanOptions)
     limits: ServerLimits = attrs.field(factory=ServerLimits)
     metrics: Metrics = attrs.field(factory=Metrics)
+    queue: ExecutionEngine | None = None
     _app: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,7 +87,7 @@ class StoredServer:
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
-        """Open the stores and serve; at the end turns are cancelled, and that is stored.
+        """Open the stores and serve; turns that run here at the end are left, and continued by whoever serves next.
 
         Raises:
             StoreError: the store cannot be opened.
@@ -92,8 +98,8 @@ class StoredServer:
             await members.load()
             async with open_group() as group:
                 group.start_soon(members.follow)
-                group.start_soon(Reaper(self.stores, members, _REAP).run)
-                engine = LocalTurns(group, self.options, activity, self.metrics)
+                engine = self._engine(group, activity)
+                group.start_soon(Reaper(self.stores, members, engine, _REAP).run)
                 sessions = StoredSessions(
                     self.stores,
                     engine,
@@ -109,6 +115,11 @@ class StoredServer:
                     group.cancel_scope.cancel()
         finally:
             await self.stores.aclose()
+
+    def _engine(self, group: TaskGroup, activity: ActivityLog) -> TurnEngine:
+        if self.queue is not None:
+            return QueuedTurns(self.queue)
+        return LocalTurns(group, TurnSetup(self.options, activity, self.metrics))
 
     def _made(
         self, sessions: StoredSessions, members: Members, activity: ActivityLog

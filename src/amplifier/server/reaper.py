@@ -10,8 +10,9 @@ import attrs
 
 from amplifier.kernel.reports import report
 from amplifier.server.members import Members
-from amplifier.server.records import running_turn, with_turn_ended
+from amplifier.server.records import running_turn, waiting_turn, with_turn_ended
 from amplifier.server.stores import ServerStores, Tenant
+from amplifier.server.turns import TurnEngine
 from amplifier_sdk.errors import AmplifierError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry
@@ -29,11 +30,13 @@ class Reaper:
     Args:
         stores: the server's.
         members: whose tenants are looked after.
+        engine: has turns continue that wait no more.
         interval: seconds between two looks.
     """
 
     stores: ServerStores
     members: Members
+    engine: TurnEngine
     interval: float
 
     async def run(self) -> None:
@@ -47,10 +50,15 @@ class Reaper:
             await anyio.sleep(self.interval)
 
     async def reap(self, tenant: Tenant) -> None:
-        """End the turns of a tenant that nobody runs any more."""
+        """End the turns of a tenant that nobody runs any more, and continue those that wait for nothing any more."""
         for record in await tenant.store.list_sessions(limit=_MAX_SESSIONS):
-            if running_turn(record) is not None:
-                await end_left_turn(tenant, str(record["session_id"]))
+            session_id, turn_id = str(record["session_id"]), running_turn(record)
+            if turn_id is None:
+                continue
+            if waiting_turn(record) is not None:
+                await self.engine.wake(tenant, session_id)
+            elif await self.engine.is_left(tenant, session_id, turn_id):
+                await end_left_turn(tenant, session_id)
 
 
 async def end_left_turn(tenant: Tenant, session_id: str) -> None:

@@ -9,6 +9,7 @@ import anyio
 import attrs
 
 from amplifier_kit.redaction import SinkFilter, SinkRedactor, StrictRedactor
+from amplifier_sdk.errors import StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, SessionStore
 
@@ -23,6 +24,7 @@ _PIECES: Final = {
 
 _IDS: Final = frozenset({"type", "id", "session_id", "turn_id", "approval_id"})
 _MAX_JOINED: Final = 2000
+_RETRY: Final = 0.5
 
 
 @attrs.define(eq=False)
@@ -67,14 +69,23 @@ class EventRecorder:
                 for event in events
             ]
             if entries:
-                await self.store.append(self.lease, "events", entries)
+                try:
+                    await self.store.append(self.lease, "events", entries)
+                except StoreUnavailableError:
+                    self._waiting = [*events, *self._waiting]
+                    raise
 
     async def run(self) -> None:
         """Store events as they come, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            await self.flush()
+            try:
+                await self.flush()
+            except StoreUnavailableError:
+                # it may answer again before the lease ends
+                await anyio.sleep(_RETRY)
+                self._changed.set()
 
     def _add_piece(self, event: JSONObject, key: str) -> None:
         """Take a piece of a text; a secret may reach over several."""

@@ -22,14 +22,19 @@ __all__ = [
     "running_turn",
     "summary",
     "turns_of",
+    "waiting_turn",
     "with_new_turn",
     "with_turn_ended",
+    "with_turn_waiting",
 ]
 
 CANCEL: Final = "cancel"
 """The kind of the stored question whose answer cancels a turn, whichever process runs it."""
 
 _TURNS: Final = "served_turns"
+_WAITING: Final = "served_waiting"
+"""The key of a record that names the turn which was left to be continued."""
+
 _MAX_TURNS: Final = 50
 _TEXT: Final[JSONObject] = {"type": "string"}
 _FACTS: Final[dict[str, JSONObject]] = {
@@ -85,6 +90,17 @@ def running_turn(record: Mapping[str, JSONValue]) -> str | None:
         if turn.get("state") == "running":
             return str(turn["turn_id"])
     return None
+
+
+def waiting_turn(record: Mapping[str, JSONValue]) -> str | None:
+    """Return the id of the turn that was left to be continued, for example once a person has answered."""
+    turn_id = running_turn(record)
+    return turn_id if record.get(_WAITING) == turn_id else None
+
+
+def with_turn_waiting(record: JSONObject, turn_id: str) -> JSONObject:
+    """Return a session's record with a turn that is left to be continued."""
+    return {**record, _WAITING: turn_id}
 
 
 def with_new_turn(record: JSONObject, turn_id: str, prompt: str) -> JSONObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import time
 from typing import Final
 from uuid import uuid4
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from amplifier.server.followers import Followers
 from amplifier.server.members import Member
 from amplifier.server.reaper import without_left_turn
+from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
     CANCEL,
     STORED_SESSION_SCHEMA,
@@ -25,8 +26,10 @@ from amplifier.server.records import (
     described,
     is_open_approval,
     new_record,
+    running_turn,
     summary,
     turns_of,
+    waiting_turn,
     with_new_turn,
 )
 from amplifier.server.requests import (
@@ -39,8 +42,9 @@ from amplifier.server.requests import (
     session_id_of,
 )
 from amplifier.server.roles import Role
+from amplifier.server.served_turns import AcceptedTurn, end_turn
 from amplifier.server.stores import ServerStores, Tenant
-from amplifier.server.turns import AcceptedTurn, TurnEngine
+from amplifier.server.turns import TurnEngine, store_prompt
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse, require_room
@@ -233,6 +237,10 @@ class StoredSessions:
         tenant, record = await self.session(request, client)
         session_id = str(record["session_id"])
         lease = await _acquired(tenant, session_id, client.token.name)
+        left = running_turn(record)
+        if left is not None and not await self.engine.is_left(tenant, session_id, left):
+            await tenant.store.release(lease)
+            raise _busy()
         # the session itself first: what is left of a failure here is still listed
         if await to_thread.run_sync(tenant.files.session, session_id) is not None:
             await to_thread.run_sync(tenant.files.delete, session_id)
@@ -257,7 +265,7 @@ class StoredSessions:
             except BaseException:
                 await tenant.store.release(lease)
                 raise
-            self.engine.start(turn)
+            await self.engine.start(turn)
         return JSONAnswer({"turn_id": turn_id, "state": "running"}, 202)
 
     async def show_turn(self, request: Request, client: Client) -> Response:
@@ -271,13 +279,12 @@ class StoredSessions:
         turn = _turn(request, record)
         wanted = await read_body(request, CancelRequest, self.limits)
         mode = "immediate" if wanted.immediate else "graceful"
-        try:
-            await tenant.store.answer(
-                f"{turn['turn_id']}-{mode}", mode, by=client.token.name
-            )
-        except QuestionClosedError:
-            # it ended meanwhile, and so did its questions
-            _, record = await self.session(request, client)
+        turn_id = str(turn["turn_id"])
+        with suppress(QuestionClosedError):
+            # else it ended meanwhile, and so did its questions
+            await tenant.store.answer(f"{turn_id}-{mode}", mode, by=client.token.name)
+            await self._cancel_unheld(tenant, str(record["session_id"]), turn_id)
+        _, record = await self.session(request, client)
         return JSONAnswer(_turn(request, record), 202)
 
     async def read_events(self, request: Request, client: Client) -> Response:
@@ -320,6 +327,7 @@ class StoredSessions:
             await tenant.store.answer(wanted_id, wanted.option, by=client.token.name)
         except QuestionClosedError as error:
             raise RequestError(409, "question_closed", str(error)) from None
+        await self.engine.wake(tenant, str(record["session_id"]))
         return Response(status_code=204)
 
     # -- what they share
@@ -365,8 +373,15 @@ class StoredSessions:
         record = await store.read_record(lease.session_id)
         if record is None:  # deleted meanwhile
             raise no_session()
+        left = running_turn(record)
+        if left is not None and (
+            waiting_turn(record) is not None
+            or not await self.engine.is_left(turn.tenant, lease.session_id, left)
+        ):
+            raise _busy()
         record = await without_left_turn(turn.tenant, lease, record)
         prompt = _redacted(prompt_text(turn.prompt))
+        await store_prompt(store, lease, turn.prompt)
         await store.write_record(lease, with_new_turn(record, turn.turn_id, prompt))
         event: JSONObject = {
             "type": "turn_started",
@@ -385,6 +400,26 @@ class StoredSessions:
                 details={"kind": CANCEL, "turn_id": turn.turn_id},
             )
             await store.ask(lease, question)
+
+    async def _cancel_unheld(
+        self, tenant: Tenant, session_id: str, turn_id: str
+    ) -> None:
+        """End a turn that nobody runs now, for example since it waits for a person; another sees the wish itself."""
+        store = tenant.store
+        try:
+            lease = await store.acquire(session_id, owner="server", period=_PERIOD)
+        except LeaseHeldError:
+            return
+        try:
+            record = await store.read_record(session_id)
+            if record is None or running_turn(record) != turn_id:
+                return
+            turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
+            recorder = EventRecorder(store, lease)
+            await end_turn(turn, recorder, {"type": "turn_cancelled"})
+            await self.engine.forget(turn_id)
+        finally:
+            await store.release(lease)
 
 
 async def _acquired(tenant: Tenant, session_id: str, owner: str) -> Lease:

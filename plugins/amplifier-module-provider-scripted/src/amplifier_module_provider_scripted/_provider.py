@@ -21,6 +21,8 @@ class ScriptedConfig(Value):
         responses: a list of answers (texts, or mappings as in `ScriptedResponse`), or the path of a JSON or
             JSON Lines file with one.
         repeat: start the script again at its end, instead of failing.
+        by_history: choose the answer by how many answers the request shows, so that another process which continues
+            a turn continues the script.
         name: the provider's name, to distinguish several.
         context_window: tokens it claims to take.
         max_output_tokens: tokens it claims to write.
@@ -28,6 +30,7 @@ class ScriptedConfig(Value):
 
     responses: JSONValue
     repeat: bool = False
+    by_history: bool = False
     name: str = "scripted"
     context_window: int = 200_000
     max_output_tokens: int = 8_000
@@ -45,6 +48,7 @@ class ScriptedProvider(scripted.ScriptedProvider):
             ),
             name=config.name,
             repeat=config.repeat,
+            by_history=config.by_history,
             context_window=config.context_window,
             max_output_tokens=config.max_output_tokens,
         )

@@ -12,18 +12,27 @@ from amplifier.app.store.amounts import Amounts, added, highest
 from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
+from amplifier_sdk.journal import CallFinished, RecordedAnswer, RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.messages import Message, MessageDict
 
-__all__ = ["CHILD_ENDED", "InterruptedTurn", "join_turns", "read_turns"]
+__all__ = [
+    "CHILD_ENDED",
+    "WITHHELD_CALLS",
+    "InterruptedTurn",
+    "join_turns",
+    "read_turns",
+    "recorded_turn",
+    "tool_calls_of",
+]
 
 CHILD_ENDED: Final = "child_ended"
 """The kind of a record that says what a turn of a child spent."""
 
-_IN_DOUBT: Final = (
-    "This call was started and then the program ended. Whether it had its effect is not known. It is not run again by"
-    " itself: find out how things are before you repeat it."
-)
+WITHHELD_CALLS: Final = "withheld_calls"
+"""The key of a message's record that names the calls whose arguments are not written as they were made."""
+
 _NOT_STARTED: Final = "This call was not started: the program ended before."
 _MADE_UP: Final[Mapping[str, JSONValue]] = {"synthesized": True}
 _INCOMPLETE: Final = "(The answer is incomplete.)"
@@ -72,10 +81,10 @@ class InterruptedTurn:
 
     def with_note(self, note: str) -> InterruptedTurn:
         """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
-        more = f"{_IN_DOUBT} {note}".strip()
+        more = f"{IN_DOUBT} {note}".strip()
         told = tuple(
             {**message, "content": more}
-            if message.get("content") == _IN_DOUBT
+            if message.get("content") == IN_DOUBT
             else message
             for message in self.messages
         )
@@ -108,6 +117,54 @@ def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]
         if turns and turns[-1].turn_id == turn_id:
             turns[-1].add(record.kind, data)
     return tuple(turn.close() for turn in turns)
+
+
+def recorded_turn(records: Iterable[AppendedRecord], turn_id: str) -> RecordedTurn:
+    """Return what a journal has of a turn, from which it is continued; its spending is left out."""
+    answers: list[RecordedAnswer] = []
+    for record in records:
+        data = record.data
+        if not isinstance(data, dict) or data.get("turn_id") != turn_id:
+            continue
+        message, call = data.get("message"), str(data.get("call_id"))
+        if isinstance(message, dict):
+            if message.get("role") == "assistant":
+                withheld = data.get(WITHHELD_CALLS)
+                ids = withheld if isinstance(withheld, list) else ()
+                answers.append(
+                    RecordedAnswer(message=message, withheld=frozenset(map(str, ids)))
+                )
+        elif answers and record.kind in ("call_started", "call_finished"):
+            answers[-1] = _with_call(answers[-1], record.kind, turn_id, call, data)
+    return RecordedTurn(turn_id=turn_id, answers=tuple(answers), is_begun=True)
+
+
+def tool_calls_of(message: MessageDict) -> dict[str, Mapping[str, JSONValue]]:
+    """Return the arguments of the calls of a model's message by the ids of the calls."""
+    content = Message.from_dict(message).content
+    if isinstance(content, str):
+        return {}
+    return {
+        block.id: block.input for block in content if isinstance(block, ToolCallBlock)
+    }
+
+
+def _with_call(
+    answer: RecordedAnswer,
+    kind: str,
+    turn_id: str,
+    call: str,
+    data: Mapping[str, JSONValue],
+) -> RecordedAnswer:
+    if kind == "call_started":
+        return attrs.evolve(answer, started=answer.started | {call})
+    end = CallFinished(
+        turn_id=turn_id,
+        call_id=call,
+        success=data.get("success") is True,
+        output=str(data.get("output")),
+    )
+    return attrs.evolve(answer, finished={**answer.finished, call: end})
 
 
 def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
@@ -253,7 +310,7 @@ class _Turn:
         else:
             self.not_started.append(call.name)
         if was_started:
-            text = _IN_DOUBT
+            text = IN_DOUBT
         else:
             text = _NOT_STARTED
         return tool_message(call.id, call.name, text, metadata=_MADE_UP)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeAlias
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.store.amounts import Amounts
-from amplifier.app.store.interrupted import CHILD_ENDED, InterruptedTurn, read_turns
+from amplifier.app.store.amounts import Amounts, subtracted
+from amplifier.app.store.interrupted import (
+    CHILD_ENDED,
+    WITHHELD_CALLS,
+    InterruptedTurn,
+    read_turns,
+    recorded_turn,
+    tool_calls_of,
+)
 from amplifier_kit.files.appendlog import (
     AppendedRecord,
     AppendLog,
@@ -25,6 +32,7 @@ from amplifier_sdk.journal import (
     CallStarted,
     JournalRecord,
     MessageWritten,
+    RecordedTurn,
     TurnEnded,
     TurnStarted,
 )
@@ -70,6 +78,7 @@ class FileJournal:
 
     _log: AppendLog
     turns: tuple[InterruptedTurn, ...]
+    _records: tuple[AppendedRecord, ...] = ()
     turn_id: str | None = None
     works_for: str = ""
     replica: JournalReplica | None = None
@@ -85,7 +94,23 @@ class FileJournal:
             OSError: the system refuses.
         """
         log = await AppendLog.open(path, holds=EXPECTED, durability=durability)
-        return cls(log, read_turns(log.take()))
+        records = tuple(log.take())
+        return cls(log, read_turns(records), records)
+
+    def recorded(self, turn_id: str, before: Amounts) -> RecordedTurn | None:
+        """Return what it had of a turn, the last one and not ended, when it was opened; `None` of any other.
+
+        Args:
+            turn_id: the turn.
+            before: what the session had spent before the turn.
+        """
+        if not self.turns:
+            return None
+        last = self.turns[-1]
+        if last.turn_id != turn_id or last.has_ended:
+            return None
+        spent = subtracted(last.total(before), before)
+        return attrs.evolve(recorded_turn(self._records, turn_id), spending=spent)
 
     @property
     def durability(self) -> Durability:
@@ -107,9 +132,13 @@ class FileJournal:
         Raises:
             OSError: it was not stored; the turn stops.
         """
+        written = record
         if self._clean is not None:
-            record = await to_thread.run_sync(_cleaned, record, self._clean)
-        data = to_json(record)
+            written = await to_thread.run_sync(_cleaned, record, self._clean)
+        data = to_json(written)
+        withheld = [*_withheld(record, written)]
+        if withheld and isinstance(data, dict):
+            data = {**data, WITHHELD_CALLS: withheld}
         if isinstance(record, TurnStarted) and isinstance(data, dict):
             data = {**data, "works_for": self.works_for}
         await self._write(_KINDS[type(record)], data)
@@ -147,7 +176,7 @@ class FileJournal:
         Raises:
             OSError: the system refuses; the journal is as it was, and does no harm.
         """
-        self.turns = ()
+        self.turns, self._records = (), ()
         await self._log.replace(())
         if self.replica is not None:
             await self.replica.begin_anew()
@@ -189,6 +218,20 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
             )
         case CallStarted() | TurnEnded():
             return record
+
+
+def _withheld(record: JournalRecord, written: JournalRecord) -> Iterator[str]:
+    """Yield the ids of the calls of a message that are not written as the model made them."""
+    if not isinstance(record, MessageWritten) or not isinstance(
+        written, MessageWritten
+    ):
+        return
+    if written.message == record.message:
+        return
+    stored = tool_calls_of(written.message)
+    for call_id, arguments in tool_calls_of(record.message).items():
+        if stored.get(call_id) != arguments:
+            yield call_id
 
 
 def _text(message: MessageDict) -> str:

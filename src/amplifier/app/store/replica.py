@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import anyio
 import attrs
 from anyio import to_thread
 
@@ -15,9 +16,11 @@ from amplifier.app.store.log_files import read_entries, replace_entries
 from amplifier.app.store.records import SessionRecord, record_bytes
 from amplifier.app.store.stored_questions import changing_questions, read_questions
 from amplifier.app.store.writer import METADATA
+from amplifier.kernel.reports import report
 from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.private_append import make_folders
+from amplifier_sdk.errors import LeaseLostError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import (
     Lease,
@@ -32,6 +35,9 @@ __all__ = ["SessionReplica", "fetch"]
 
 _LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript")
 """What a session has to have to be resumed; what watchers were shown of it stays in the store."""
+
+_RETRY: Final = 0.25
+"""Seconds before a store that did not answer is retried."""
 
 
 async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
@@ -54,24 +60,51 @@ async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
 class SessionReplica:
     """Brings what the files of an open session say into a store: records of the journal at once, the rest with turns.
 
+    One that `waits` retries a store that does not answer as long as the lease cannot have ended: nobody else writes
+    until then. From then on nothing is written any more, and no further step of a turn begins, since it begins in the
+    journal.
+
     Args:
         store: where the session stands.
         lease: on the session there.
         folder: its files.
+        waits: whether a store that does not answer is waited for; else the turn fails.
     """
 
     store: SessionStore
     lease: Lease
     folder: Path
+    waits: bool = False
     _has_turn: bool = False
     _documents: Mapping[str, bytes] = attrs.field(factory=dict)
+    _renewed: float = attrs.field(factory=anyio.current_time)
+    _is_lost: bool = False
+    _count: int | None = None
+    _writing: anyio.Lock = attrs.field(factory=anyio.Lock)
+
+    async def renew(self) -> None:
+        """Keep the lease, until cancelled.
+
+        Raises:
+            LeaseLostError: it ended, or another machine has taken the session over.
+        """
+        while True:
+            await anyio.sleep(self.lease.period / 3)
+            asked = anyio.current_time()
+            try:
+                await self._persist(lambda: self.store.renew(self.lease))
+            except StoreUnavailableError as error:
+                # the next record of the journal is refused, where it does not come back
+                report("store.lease_not_renewed", error, session=self.lease.session_id)
+            else:
+                self._renewed = asked
 
     async def append(self, records: Sequence[AppendedRecord]) -> None:
         """Store records of the journal.
 
         Raises:
-            LeaseLostError: another machine has taken the session over.
-            StoreUnavailableError: the store does not answer.
+            LeaseLostError: another machine has taken the session over, or the store did not answer for as long as the
+                lease lasts; they are not stored, or are the last ones that are.
         """
         if not self._has_turn:
             self._has_turn = True
@@ -80,27 +113,77 @@ class SessionReplica:
         entries = [
             LogEntry(kind=each.kind, data=each.data, at=each.at) for each in records
         ]
-        await self.store.append(self.lease, "journal", entries)
+        async with self._writing:
+            await self._append(entries)
+
+    async def _append(self, entries: Sequence[LogEntry]) -> None:
+        """Add to the journal, once, also where the answer of the store was lost."""
+        session_id = self.lease.session_id
+        if self._count is None:
+            await self._persist(self._read_count)
+        count, is_first = self._count or 0, True
+
+        async def add() -> None:
+            nonlocal is_first
+            # the step before may have been carried out, and its answer lost
+            if not is_first:
+                known = await self.store.read_log(session_id, "journal", after=count)
+                if known.entries:
+                    return
+            is_first = False
+            await self.store.append(self.lease, "journal", entries)
+
+        await self._persist(add)
+        self._count = count + len(entries)
+
+    async def _read_count(self) -> None:
+        known = await self.store.read_log(self.lease.session_id, "journal")
+        self._count = len(known.entries)
+
+    async def _persist(self, change: Callable[[], Awaitable[None]]) -> None:
+        """Carry out what the store is asked for, again where it does not answer, while the lease lasts."""
+        while True:
+            if self._is_lost:
+                raise LeaseLostError(self.lease.session_id)
+            try:
+                return await change()
+            except LeaseLostError:
+                self._is_lost = True
+                raise
+            except StoreUnavailableError as error:
+                if not self.waits:
+                    raise
+                # by this process's clock alone, from before the last renewal that was answered
+                if anyio.current_time() - self._renewed >= self.lease.period:
+                    self._is_lost = True
+                    raise LeaseLostError(self.lease.session_id) from error
+                await anyio.sleep(_RETRY)
 
     async def begin_anew(self) -> None:
         """Store how the turn left the session.
 
         Raises:
-            LeaseLostError: another machine has taken the session over.
-            StoreUnavailableError: the store does not answer.
+            LeaseLostError: as for `append`.
         """
         # in the order in which the files were written: the journal has the turn until the transcript does
         await self.store_files()
         journal = await to_thread.run_sync(read_entries, self.folder, "journal")
-        await self.store.replace(self.lease, "journal", journal)
+
+        async def replace() -> None:
+            await self.store.replace(self.lease, "journal", journal)
+
+        await self._persist(replace)
+        self._count = len(journal.entries)
 
     async def store_files(self) -> None:
         """Store what the files say by now, but for the journal.
 
         Raises:
-            LeaseLostError: another machine has taken the session over.
-            StoreUnavailableError: the store does not answer.
+            LeaseLostError: as for `append`.
         """
+        await self._persist(self._store_files)
+
+    async def _store_files(self) -> None:
         session_id = self.lease.session_id
         record, documents = await to_thread.run_sync(read_files, self.folder)
         known = await self.store.read_record(session_id)

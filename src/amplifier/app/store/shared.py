@@ -14,14 +14,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final, ParamSpec, TypeVar
+from typing import ClassVar, Final, ParamSpec, TypeVar
 
 import anyio
 import attrs
 from anyio import to_thread
 
 from amplifier.app.store.leases import LeaseState
-from amplifier.app.store.log_files import replace_entries
+from amplifier.app.store.log_files import read_entries, replace_entries
 from amplifier.app.store.records import SessionRecord, record_bytes
 from amplifier.app.store.replica import SessionReplica, fetch
 from amplifier.app.store.selection import find_session
@@ -35,11 +35,11 @@ from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
-from amplifier_sdk.errors import AmplifierError, StoreUnavailableError
+from amplifier_sdk.errors import AmplifierError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, SessionLog, SessionStore
 
-__all__ = ["SharedSessions", "is_copy", "local_folder"]
+__all__ = ["LeasedSessions", "SharedSessions", "is_copy", "local_folder"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,6 +49,7 @@ _PERIOD: Final = 30.0
 
 _PREFIX: Final = "amplifier-sessions-"
 _CLOSING: Final = 15.0
+_RETRY: Final = 0.25
 _ALL: Final = 1_000_000
 _OWNER: Final = "amplifier"
 _LEFT_OUT: Final = SessionLog(entries=(LogEntry(kind="left_out", data={}, at=0.0),))
@@ -67,6 +68,8 @@ class SharedSessions(ProjectSessions):
 
     opener: Callable[[], Awaitable[SessionStore]]
     local: Path
+    waits: ClassVar[bool] = False
+    """Whether a turn waits for a store that does not answer; at a terminal the turn fails."""
 
     @classmethod
     def of_store(
@@ -89,13 +92,13 @@ class SharedSessions(ProjectSessions):
             StoreUnavailableError: the store does not answer.
         """
         session_id = record.session_id
-        async with self._store() as store, _leased(store, session_id) as lease:
-            await self._fetch(store, [session_id])
+        async with self._store() as store, self._leased(store, session_id) as lease:
+            await self._copy(store, session_id)
             async with super().open(record, durability=durability) as kept:
-                replica = SessionReplica(store, lease, kept.folder)
+                replica = SessionReplica(store, lease, kept.folder, self.waits)
                 kept.journal.replica = replica
                 async with open_group() as group:
-                    group.start_soon(_renew, store, lease)
+                    group.start_soon(replica.renew)
                     async with _brought_back(replica):
                         yield kept
                     group.cancel_scope.cancel()
@@ -168,6 +171,17 @@ class SharedSessions(ProjectSessions):
             with anyio.CancelScope(shield=True):
                 await store.aclose()
 
+    @asynccontextmanager
+    async def _leased(
+        self, store: SessionStore, session_id: str
+    ) -> AsyncIterator[Lease]:
+        lease = await store.acquire(session_id, owner=_OWNER, period=_PERIOD)
+        async with _released(store, lease):
+            yield lease
+
+    async def _copy(self, store: SessionStore, session_id: str) -> None:
+        await self._fetch(store, [session_id])
+
     async def _fetch(self, store: SessionStore, session_ids: list[str]) -> None:
         """Copy sessions and all that came of them."""
         for session_id in session_ids:  # which grows
@@ -210,6 +224,79 @@ class SharedSessions(ProjectSessions):
             return await store.cleanup(before)
 
 
+@attrs.frozen(eq=False)
+class LeasedSessions(SharedSessions):
+    """The sessions of one turn that a server or a worker runs: it has the lease on the first of them, and the store.
+
+    Args:
+        root: the folder of the copies; where it is a project's own, files that say more than the store does stay.
+        opener: as for `SharedSessions`; not called.
+        store: the store.
+        lease: on the session; whoever took it releases it.
+    """
+
+    store: SessionStore
+    lease: Lease
+    waits: ClassVar[bool] = True
+
+    @classmethod
+    def of_turn(cls, root: Path, store: SessionStore, lease: Lease) -> LeasedSessions:
+        """Return the sessions of a turn."""
+
+        async def opened() -> SessionStore:
+            return store
+
+        return cls(root, opened, root / "sessions", store, lease)
+
+    async def fetch(self) -> None:
+        """Copy the session and all that came of it."""
+        session_ids = [self.lease.session_id]
+        for session_id in session_ids:  # which grows
+            if not await self._is_further(session_id):
+                await fetch(self.store, session_id, self.folder(session_id))
+            session_ids += await self.store.children(session_id)
+
+    async def _is_further(self, session_id: str) -> bool:
+        """Whether the files have more than the store, which gets it with the turn: somebody took a turn of it here."""
+        folder = self.folder(session_id)
+        here = (await to_thread.run_sync(read_entries, folder, "transcript")).entries
+        there = (await self.store.read_log(session_id, "transcript")).entries
+        begins_alike = [each.data for each in here[: len(there)]] == [
+            each.data for each in there
+        ]
+        return len(here) > len(there) and begins_alike
+
+    @asynccontextmanager
+    async def _store(self) -> AsyncIterator[SessionStore]:
+        yield self.store
+
+    @asynccontextmanager
+    async def _leased(
+        self, store: SessionStore, session_id: str
+    ) -> AsyncIterator[Lease]:
+        if session_id == self.lease.session_id:
+            yield self.lease
+            return
+        lease = await self._acquired(store, session_id)
+        async with _released(store, lease):
+            yield lease
+
+    async def _acquired(self, store: SessionStore, session_id: str) -> Lease:
+        """Take the lease on a child; that of a process which died may last for another period."""
+        period, owner = self.lease.period, self.lease.owner
+        deadline = anyio.current_time() + 2 * period
+        while True:
+            try:
+                return await store.acquire(session_id, owner=owner, period=period)
+            except LeaseHeldError:
+                if anyio.current_time() >= deadline:
+                    raise
+                await anyio.sleep(_RETRY)
+
+    async def _copy(self, store: SessionStore, session_id: str) -> None:
+        """Do nothing: the session was fetched with all that came of it."""
+
+
 def is_copy(folder: Path) -> bool:
     """Tell whether a session's folder is a copy of this process, and goes with it."""
     return folder.parent.parent.name.startswith(_PREFIX)
@@ -235,17 +322,16 @@ def _run(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs)
 
 
 @asynccontextmanager
-async def _leased(store: SessionStore, session_id: str) -> AsyncIterator[Lease]:
-    lease = await store.acquire(session_id, owner=_OWNER, period=_PERIOD)
+async def _released(store: SessionStore, lease: Lease) -> AsyncIterator[None]:
     try:
-        yield lease
+        yield
     finally:
         with anyio.move_on_after(_CLOSING, shield=True):
             try:
                 await store.release(lease)
             except (AmplifierError, OSError) as error:
                 # it ends by itself
-                report("store.lease_not_released", error, session=session_id)
+                report("store.lease_not_released", error, session=lease.session_id)
 
 
 @asynccontextmanager
@@ -262,17 +348,6 @@ async def _brought_back(replica: SessionReplica) -> AsyncIterator[None]:
                 report("store.not_brought_back", error)
         raise
     await replica.store_files()
-
-
-async def _renew(store: SessionStore, lease: Lease) -> None:
-    """Keep a lease, until cancelled; a session that was taken over is left at once."""
-    while True:
-        await anyio.sleep(lease.period / 3)
-        try:
-            await store.renew(lease)
-        except (StoreUnavailableError, OSError) as error:
-            # the next record of the journal is refused, where it does not come back
-            report("store.lease_not_renewed", error, session=lease.session_id)
 
 
 def _parent_of(record: JSONObject) -> str | None:

@@ -19,6 +19,7 @@ from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_kit.files.appendlog import Damage
 from amplifier_kit.files.atomic import write_private
+from amplifier_sdk.journal import RecordedTurn
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -92,6 +93,17 @@ class KeptSession:
     def interrupted(self) -> InterruptedTurn | None:
         """The turn that was running when the program ended last; `None` when none was."""
         return join_turns(self.journal.turns)
+
+    def recorded(self, turn_id: str) -> RecordedTurn | None:
+        """Return what the journal has of a turn that did not come to its end; `None` where it is none of it."""
+        return self.journal.recorded(turn_id, self.record.account)
+
+    def has_ended(self, turn_id: str) -> bool:
+        """Whether a turn was the last one and came to its end."""
+        turns = self.journal.turns
+        if turns:
+            return turns[-1].turn_id == turn_id and turns[-1].has_ended
+        return self.transcript.last_turn == turn_id
 
     @property
     def damage(self) -> tuple[Damage, ...]:

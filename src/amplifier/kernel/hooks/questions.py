@@ -157,6 +157,9 @@ class Question:
             "prompt": self.prompt,
             "event": self.event,
             "hook": self.handler,
+            "options": self.options,
+            "allowing": tuple(filter(self.allows, self.options)),
+            "covers": self.key,
         }
         if self.agents:
             details["agents"] = list(self.agents)

@@ -318,6 +318,16 @@ class AmplifierSession:
         else:
             await self.family.cancel(immediate=immediate)
 
+    def suspend(self, *, immediate: bool = False) -> None:
+        """Leave the running turn to whoever continues it from its journal; where nothing runs this does nothing.
+
+        The calls that run may end first; nothing new begins, and nothing is closed.
+
+        Args:
+            immediate: leave the calls that run as well: they are in doubt.
+        """
+        self.coordinator.decisions.suspension.request(immediate=immediate)
+
     # -- turns
 
     @overload

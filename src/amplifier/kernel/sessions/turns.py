@@ -152,6 +152,7 @@ class TurnQueue:
                     await foreign.run(self._work(turn, text))
             finally:
                 cancellation.attach(None)
+                suspension.end(is_root=self.ledger.parent is None)
             if foreign.cancelled_caught:
                 raise self._stopped(turn)
             if coordinator.services.journal is not None or cancellation.is_cancelled:

@@ -1,0 +1,159 @@
+"""`amplifier worker`: runs the turns that servers put in a queue."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import debug_option, is_debug
+
+if TYPE_CHECKING:
+    from amplifier.app.base_plans import PlanOptions
+    from amplifier.server.stores import ServerStores
+    from amplifier_sdk.engines import WorkerOptions
+
+__all__ = ["worker"]
+
+
+@click.command()
+@click.option(
+    "--engine",
+    required=True,
+    metavar="URL",
+    help="The queue, as for 'amplifier serve --engine'.",
+)
+@click.option(
+    "--store",
+    default="files",
+    show_default=True,
+    metavar="STORE",
+    help="Where sessions stand, as for 'amplifier serve --store'.",
+)
+@click.option("--name", metavar="NAME", help="The worker's own name; default made up.")
+@click.option(
+    "--max-turns",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    help="How many turns at once.",
+)
+@click.option(
+    "--max-tenant-turns",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    help="How many turns of one tenant at once, over all workers.",
+)
+@click.option(
+    "--period",
+    type=click.FloatRange(0.3, 3600),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which another takes over what this one was at when it died.",
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0, 86_400),
+    default=10.0,
+    show_default=True,
+    help="Seconds that turns have to end when it is stopped; the rest is returned.",
+)
+@click.option("-P", "--profile", metavar="NAME", help="The profile of new sessions.")
+@click.option("-p", "--provider", metavar="ID", help="The provider module.")
+@click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
+@click.option(
+    "--plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A mount plan (YAML or JSON) instead of profile and settings.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["asyncio", "trio"]),
+    default="asyncio",
+    show_default=True,
+    help="The event loop; trio needs the extra amplifier[trio].",
+)
+@click.option(
+    "--json-logs",
+    is_flag=True,
+    help="Write each record of the log as a JSON object on standard error.",
+)
+@debug_option
+@click.pass_context
+def worker(
+    ctx: click.Context,
+    engine: str,
+    store: str,
+    name: str | None,
+    max_turns: int,
+    max_tenant_turns: int,
+    period: float,
+    drain: float,
+    profile: str | None,
+    provider: str | None,
+    model: str | None,
+    plan: Path | None,
+    backend: str,
+    json_logs: bool,
+) -> None:
+    """Run the turns that `amplifier serve --engine` takes, in this folder.
+
+    Any number of workers may run, on any machine that has the folder and the modules. SIGTERM lets turns end and
+    returns the rest to the queue, where another worker continues them.
+    """
+    from uuid import uuid4
+
+    import anyio
+
+    from amplifier.app.base_plans import PlanOptions
+    from amplifier.cli._logs import configure_logs
+    from amplifier.cli._server_stores import require_server, stores_of
+    from amplifier_sdk.engines import WorkerOptions
+
+    require_server(backend)
+    configure_logs(debug=is_debug(ctx), as_json=json_logs)
+    made_of = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
+    options = WorkerOptions(
+        name=name or f"worker-{uuid4().hex[:12]}",
+        max_runs=max_turns,
+        max_tenant_runs=max_tenant_turns,
+        period=period,
+        drain=drain,
+    )
+    working = partial(_work, engine, stores_of(store), made_of, options)
+    anyio.run(working, backend=backend)
+
+
+async def _work(
+    url: str, stores: ServerStores, made_of: PlanOptions, options: WorkerOptions
+) -> None:
+    import anyio
+
+    from amplifier.cli._listener import listen_for_signals
+    from amplifier.cli._terminal import notice
+    from amplifier.server.activity import ActivityLog
+    from amplifier.server.engines import open_named_engine
+    from amplifier.server.served_turns import TurnSetup
+    from amplifier.server.workers import TurnWorker
+
+    engine = await open_named_engine(url)
+    try:
+        activity = ActivityLog(await stores.server())
+        setup = TurnSetup(made_of, activity)
+        folder = stores.places.state / "working"
+        turns, stop = TurnWorker(stores, setup, options, folder), anyio.Event()
+        async with anyio.create_task_group() as group:
+            await group.start(partial(listen_for_signals, stop))
+            async with anyio.create_task_group() as working:
+                working.start_soon(turns.work, engine)
+                notice(f"Worker {options.name} takes turns")
+                await stop.wait()
+                working.cancel_scope.cancel()
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await engine.aclose()
+            await stores.aclose()

@@ -1,0 +1,399 @@
+"""One turn of a stored session, run by whichever process has its lease.
+
+The session's files are fetched from the store, and each step of the turn is in the store before it is done. So the turn
+may be left at any moment, by a crash or on purpose, and be continued by another process: `run` returns whether the turn
+ended. One that asks a person is left until the answer is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier.app.base_plans import PlanOptions
+from amplifier.app.reopened import reopen
+from amplifier.app.session_plan import Composition, compose
+from amplifier.app.sessions import OpenSession, new_record, open_session
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.shared import LeasedSessions
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.writer import write_record
+from amplifier.kernel.groups import open_group
+from amplifier.kernel.reports import report
+from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier.server.activity import ActivityLog
+from amplifier.server.approvals import StoredApprovals
+from amplifier.server.recorder import EventRecorder
+from amplifier.server.records import (
+    CANCEL,
+    is_open_approval,
+    with_turn_ended,
+    with_turn_waiting,
+)
+from amplifier.server.stores import Tenant
+from amplifier.serving.errors import error_of_turn
+from amplifier.serving.metrics import Metrics
+from amplifier_kit.redaction import redactor_of
+from amplifier_sdk.chat import Usage
+from amplifier_sdk.content import TextBlock
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import (
+    ConfigError,
+    LeaseLostError,
+    StoreUnavailableError,
+    TurnCancelled,
+    TurnSuspendedError,
+)
+from amplifier_sdk.event_json import event_to_json
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.media import Prompt
+from amplifier_sdk.messages import Message
+from amplifier_sdk.stores import Lease
+from amplifier_sdk.streaming import TurnFinished
+
+__all__ = ["AcceptedTurn", "ServedTurn", "TurnSetup", "end_turn"]
+
+_CLOSING: Final = 10.0
+_GRACE: Final = 5.0
+"""Seconds that running calls have to end when the process lets go of a turn."""
+
+_RETRY: Final = 0.5
+_SCOPES: Final = ["once", "session"]
+
+
+@attrs.frozen(kw_only=True)
+class AcceptedTurn:
+    """A turn that somebody asked for and a server took.
+
+    Args:
+        tenant: whose session it is.
+        turn_id: its id.
+        prompt: what was asked.
+        lease: on the session; whoever runs the turn renews and releases it.
+    """
+
+    tenant: Tenant
+    turn_id: str
+    prompt: Prompt = attrs.field(repr=False)
+    lease: Lease
+
+
+@attrs.frozen(eq=False)
+class TurnSetup:
+    """What the turns that a process runs have in common.
+
+    Args:
+        options: what new sessions are made of.
+        activity: notes what turns cost.
+        metrics: counts them.
+    """
+
+    options: PlanOptions
+    activity: ActivityLog
+    metrics: Metrics = attrs.field(factory=Metrics)
+
+
+@attrs.define(eq=False)
+class ServedTurn:
+    """One turn that this process runs, or a part of it.
+
+    Args:
+        setup: what it has in common with others.
+        turn: the turn.
+        files: where the session's files are, or are fetched to.
+        leaves_refused: whether a session that cannot be opened as it was is left to others, who may have what it
+            needs; `refused` says then what is missing.
+    """
+
+    setup: TurnSetup
+    turn: AcceptedTurn
+    files: ProjectSessions
+    leaves_refused: bool = False
+    refused: ConfigError | None = None
+    recorder: EventRecorder = attrs.field(init=False)
+    _session: AmplifierSession | None = None
+    _record: SessionRecord | None = None
+    _usage: Usage | None = None
+    _is_cancelled: bool = False
+    _is_lost: bool = False
+    _end: JSONObject | None = None
+    _own: anyio.CancelScope = attrs.field(
+        factory=lambda: anyio.CancelScope(shield=True)
+    )
+    _is_over: anyio.Event = attrs.field(factory=anyio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        self.recorder = EventRecorder(self.turn.tenant.store, self.turn.lease)
+
+    async def run(self) -> bool:
+        """Run it, and store how it ended or that it waits; return whether it ended.
+
+        Where this is cancelled, calls that run have a few seconds to end, and the turn is left to be continued.
+        """
+        metrics, begun = self.setup.metrics, anyio.current_time()
+        metrics.turns_running += 1
+        try:
+            await self._hold()
+        except LeaseLostError as error:
+            # somebody else has the session: whatever is written here would be theirs
+            report("server.lease_lost", error, session=self.turn.lease.session_id)
+            self._is_lost = True
+        finally:
+            metrics.turns_running -= 1
+            if self._end is not None:
+                elapsed = anyio.current_time() - begun
+                metrics.count_turn(_state_of(self._end), elapsed, self._usage)
+            if not self._is_lost:
+                await self._close()
+        return self._end is not None and not self._is_lost
+
+    async def _hold(self) -> None:
+        """Run it while its leases are renewed and somebody may cancel it.
+
+        Raises:
+            LeaseLostError: a lease ended.
+        """
+        async with open_group() as group:
+            group.start_soon(self.recorder.run)
+            group.start_soon(self._watch)
+            group.start_soon(self._let_go)
+            # what runs has time to end when this is cancelled
+            with self._own:
+                self._end = await self._ended()
+            if self._end is None and self._is_cancelled:  # while it was opened
+                self._end = {"type": "turn_cancelled"}
+            self._is_over.set()
+            group.cancel_scope.cancel()
+
+    async def _ended(self) -> JSONObject | None:
+        """Run it, and return its last event; `None` where it is left, to be continued."""
+        try:
+            text = await self._answered()
+        except TurnSuspendedError:
+            return None
+        except TurnCancelled as cancelled:
+            return {"type": "turn_cancelled", "text": cancelled.partial_text}
+        except LeaseLostError:
+            raise
+        except ConfigError as error:
+            if self.leaves_refused and self._session is None:
+                self.refused = error
+                return None
+            # why it cannot run is no secret of the server's
+            told: JSONObject = {"code": "session_refused", "message": str(error)}
+            return {"type": "turn_failed", "error": told}
+        except Exception as error:  # modules fail as they like
+            report("server.turn_failed", error, session=self.turn.lease.session_id)
+            return {"type": "turn_failed", "error": error_of_turn(error)}
+        if self._is_cancelled:
+            return {"type": "turn_cancelled"}
+        return {"type": "turn_result", "output": text}
+
+    async def _answered(self) -> str:
+        turn = self.turn
+        files = LeasedSessions.of_turn(self.files.root, turn.tenant.store, turn.lease)
+        await files.fetch()
+        composition, record = await to_thread.run_sync(self._composed)
+        opening = open_session(
+            composition,
+            record=record,
+            store=files,
+            shown=frozenset({"answers", "children", "tools"}),
+            turn_id=turn.turn_id.replace("-", ""),
+            asks=self._asks,
+        )
+        async with opening as opened:
+            self._session = opened.session
+            self.recorder.redactor = redactor_of(opened.session.coordinator)
+            if opened.has_turn:
+                return await _last_answer(opened)
+            return await self._run(opened)
+
+    async def _run(self, opened: OpenSession) -> str:
+        text = ""
+        try:
+            # nobody at this machine typed the prompt: what it mentions is no file of theirs
+            async with opened.stream(self.turn.prompt, typed="") as events:
+                async for event in events:
+                    line = event_to_json(event)
+                    if isinstance(event, TurnFinished):
+                        line["session_id"] = self.turn.lease.session_id
+                        text = event.text
+                    self.recorder.add(line)
+        finally:
+            self._usage = opened.spent_since.usage
+            if opened.kept is not None:
+                self._record = opened.kept.record
+        return text
+
+    def _asks(self, coordinator: Coordinator) -> StoredApprovals:
+        turn = self.turn
+        return StoredApprovals(
+            turn.tenant.store, turn.lease, turn.turn_id, self.recorder, coordinator
+        )
+
+    def _composed(self) -> tuple[Composition, SessionRecord]:
+        """Return what the session is made of: recorded by its first turn, restored for each further one."""
+        tenant, session_id = self.turn.tenant, self.turn.lease.session_id
+        stored = self.files.session(session_id)
+        if stored is not None and stored.record.has_composition:
+            # what this process was started with is for new sessions
+            reopened = reopen(self.files, stored.record, PlanOptions(), tenant.places)
+            return _bounded(reopened.composition), stored.record
+        composition = compose(self.setup.options, tenant.places)
+        record = attrs.evolve(new_record(composition), session_id=session_id)
+        if stored is not None:
+            record = attrs.evolve(
+                stored.record,
+                profile=record.profile,
+                provider=record.provider,
+                model=record.model,
+            )
+            write_record(stored.folder, record)
+        return _bounded(composition), record
+
+    # -- beside it
+
+    async def _watch(self) -> None:
+        """Cancel the turn when somebody asks for that, whichever process they reach."""
+        turn, seen, done = self.turn, "", set[str]()
+        store, session_id = turn.tenant.store, turn.lease.session_id
+        while True:
+            try:
+                seen = await store.wait_for_change(
+                    session_id, seen, max_wait=turn.lease.period
+                )
+                questions = await store.questions(session_id)
+            except StoreUnavailableError:
+                await anyio.sleep(_RETRY)
+                continue
+            for question in questions:
+                details, id_ = question.details, question.question_id
+                is_ours = details.get("turn_id") == turn.turn_id and id_ not in done
+                if is_ours and details.get("kind") == CANCEL and question.answer:
+                    done.add(id_)
+                    await self._cancel(immediate=question.answer == "immediate")
+
+    async def _cancel(self, *, immediate: bool) -> None:
+        self._is_cancelled = True
+        if self._session is None:  # which still opens
+            self._own.cancel()
+        else:
+            await self._session.cancel(immediate=immediate)
+
+    async def _let_go(self) -> None:
+        """Leave the turn when this process shall end, or has the run no more."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if not self._is_over.is_set():
+                with anyio.CancelScope(shield=True):
+                    if self._session is not None:
+                        self._session.suspend()
+                    with anyio.move_on_after(_GRACE):
+                        await self._is_over.wait()
+                    if self._session is not None:
+                        self._session.suspend(immediate=True)
+                    self._own.cancel()
+
+    async def _close(self) -> None:
+        """Store how the turn ended, or that it waits, and release its lease; what fails here, a reaper does."""
+        turn = self.turn
+        store, lease = turn.tenant.store, turn.lease
+        with anyio.move_on_after(_CLOSING, shield=True):
+            try:
+                if self._end is None:
+                    await self.recorder.flush()
+                    record = await store.read_record(lease.session_id)
+                    if record is not None:
+                        record = with_turn_waiting(record, turn.turn_id)
+                        await store.write_record(lease, record)
+                    await store.release(lease)
+                    return
+                await end_turn(turn, self.recorder, self._end, self._record)
+                await self.setup.activity.note_cost(
+                    turn.tenant.name, lease.session_id, self._usage
+                )
+            except Exception as error:  # the store may be gone
+                report("server.turn_not_closed", error, session=lease.session_id)
+
+
+async def end_turn(
+    turn: AcceptedTurn,
+    recorder: EventRecorder,
+    end: JSONObject,
+    session: SessionRecord | None = None,
+) -> None:
+    """Store how a turn ended, and release its lease.
+
+    Args:
+        turn: the turn.
+        recorder: takes its last event.
+        end: that event.
+        session: what the session came to, where that is known.
+    """
+    store, lease = turn.tenant.store, turn.lease
+    end = recorder.redacted(end)
+    for question in await store.questions(lease.session_id):
+        if is_open_approval(question):
+            id_ = question.question_id
+            recorder.add({"type": "approval_withdrawn", "approval_id": id_})
+    # before the event: who reads it finds nothing to answer any more
+    await store.void_questions(lease)
+    recorder.add(end)
+    await recorder.flush()
+    ended = {key: value for key, value in end.items() if key != "type"}
+    ended.update(turn_id=turn.turn_id, state=_state_of(end))
+    record = await store.read_record(lease.session_id)
+    if record is not None:
+        await store.write_record(lease, with_turn_ended(record, ended, session))
+    await store.release(lease)
+
+
+def _state_of(end: JSONObject) -> str:
+    return str(end["type"]).removeprefix("turn_").replace("result", "finished")
+
+
+async def _last_answer(opened: OpenSession) -> str:
+    """Return the answer of a turn that came to its end before that was stored."""
+    for message in reversed(await opened.session.coordinator.context.get_messages()):
+        if message.get("role") == "assistant":
+            content = Message.from_dict(message).content
+            if isinstance(content, str):
+                return content
+            return "".join(
+                block.text for block in content if isinstance(block, TextBlock)
+            )
+    return ""
+
+
+def _bounded(composition: Composition) -> Composition:
+    """Let no answer of a caller outlast the session: the folder of permissions is the server's, for all tenants."""
+    # what is recorded is what was written, and a resumed session is held against it
+    return attrs.evolve(
+        composition,
+        plan=_with_short_answers(composition.plan),
+        written=_with_short_answers(composition.written),
+    )
+
+
+def _with_short_answers(plan: Mapping[str, JSONValue]) -> JSONObject:
+    hooks = plan.get("hooks")
+    if not isinstance(hooks, list):
+        return dict(plan)
+    return {**plan, "hooks": [_with_short_scopes(hook) for hook in hooks]}
+
+
+def _with_short_scopes(hook: JSONValue) -> JSONValue:
+    if not isinstance(hook, dict) or hook.get("module") != "hooks-approval":
+        return hook
+    config = hook.get("config")
+    known = config if isinstance(config, dict) else {}
+    wanted = known.get("scopes")
+    scopes = wanted if isinstance(wanted, list) else _SCOPES
+    short: JSONValue = [scope for scope in scopes if scope in _SCOPES]
+    return {**hook, "config": {**known, "scopes": short}}

@@ -1,0 +1,199 @@
+"""Turns on an engine: servers put them in its queue, and workers of any machine run them.
+
+A turn is a run whose id is the turn's, and so is the same run however often it is started. What the turn did is in the
+session's journal, in the store: the engine knows that a turn is to be run, that it waits for a person, or that it is
+over, and nothing of its steps. A run that is taken over finds in the journal how far the turn is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import time
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.kernel.reports import report
+from amplifier.server.records import running_turn, waiting_turn
+from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
+from amplifier.server.stores import ServerStores, Tenant
+from amplifier.server.turns import read_stored_prompt
+from amplifier_kit.files.private_append import make_folders
+from amplifier_sdk.engines import (
+    ExecutionEngine,
+    RunRequest,
+    WorkerOptions,
+    Workflow,
+    WorkflowContext,
+)
+from amplifier_sdk.errors import EngineError, LeaseHeldError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.stores import Lease, StoredQuestion
+
+__all__ = ["TURN", "QueuedTurns", "TurnWorker"]
+
+TURN: Final = "amplifier.turn"
+"""The name of the workflow of a turn."""
+
+_RETRY: Final = 0.25
+_PERIODS: Final = 4
+"""How many periods a worker waits for the lease of one that died."""
+
+
+@attrs.frozen(eq=False)
+class QueuedTurns:
+    """Has the turns that a server takes run by the workers of an engine.
+
+    Args:
+        engine: the engine.
+    """
+
+    engine: ExecutionEngine
+
+    async def start(self, turn: AcceptedTurn) -> None:
+        """Put a turn in the queue. Where that fails it is done later: the session says that the turn is to be run."""
+        await turn.tenant.store.release(turn.lease)
+        await self._enqueue(turn.tenant, turn.lease.session_id, turn.turn_id)
+
+    async def wake(self, tenant: Tenant, session_id: str) -> None:
+        """Send what was answered to the run of the turn that waited."""
+        record = await tenant.store.read_record(session_id)
+        turn_id = None if record is None else waiting_turn(record)
+        if turn_id is None:
+            return
+        for question in await _asked(tenant, session_id, turn_id):
+            if question.answer is not None:
+                await self.engine.send(turn_id, question.question_id, question.answer)
+
+    async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
+        """Return whether the run of a turn is over; one that was never queued is queued now."""
+        run = await self.engine.find(turn_id)
+        if run is None:
+            await self._enqueue(tenant, session_id, turn_id)
+            return False
+        return run.is_over
+
+    async def forget(self, turn_id: str) -> None:
+        """Cancel the run of a turn."""
+        if await self.engine.find(turn_id) is not None:
+            await self.engine.cancel(turn_id)
+
+    def running(self, tenant: str) -> int:  # noqa: ARG002  # the protocol's
+        """Return 0: nothing runs in this process."""
+        return 0
+
+    async def _enqueue(self, tenant: Tenant, session_id: str, turn_id: str) -> None:
+        argument: JSONValue = {
+            "tenant": tenant.name,
+            "session_id": session_id,
+            "turn_id": turn_id,
+        }
+        request = RunRequest(
+            run_id=turn_id, workflow=TURN, argument=argument, tenant=tenant.name
+        )
+        await self.engine.start(request)
+
+
+@attrs.frozen(eq=False)
+class TurnWorker:
+    """Runs queued turns.
+
+    Args:
+        stores: where the sessions are.
+        setup: what the turns have in common.
+        options: how it works.
+        folder: where the files of sessions are fetched to.
+    """
+
+    stores: ServerStores
+    setup: TurnSetup
+    options: WorkerOptions
+    folder: Path
+
+    @property
+    def workflows(self) -> Mapping[str, Workflow]:
+        """The workflows that it knows."""
+        return {TURN: self.run}
+
+    async def work(self, engine: ExecutionEngine) -> None:
+        """Run what is in the queue, until cancelled."""
+        await engine.work(self.workflows, self.options)
+
+    async def run(self, context: WorkflowContext, argument: JSONValue) -> JSONValue:
+        """Run a turn to its end, or until it waits for a person: a workflow."""
+        assert isinstance(argument, dict)
+        tenant = await self.stores.tenant(str(argument["tenant"]))
+        session_id, turn_id = str(argument["session_id"]), str(argument["turn_id"])
+        while True:
+            # in the order in which they were asked, each time: an answered one returns at once
+            for question in await _asked(tenant, session_id, turn_id):
+                await context.wait_for_event(
+                    question.question_id, timeout=_time_left(question)
+                )
+            turn = await self._taken(tenant, session_id, turn_id)
+            if turn is None:
+                return None
+            with self._working_folder(tenant) as folder:
+                files = ProjectSessions(Path(folder))
+                served = ServedTurn(self.setup, turn, files, leaves_refused=True)
+                if await served.run():
+                    return None
+            if served.refused is not None:
+                # another worker may have the modules and versions that this one lacks
+                report("worker.left", served.refused, session=session_id)
+                await context.sleep(f"left at {time():.0f}", self.options.period)
+            await anyio.lowlevel.checkpoint()
+
+    async def _taken(
+        self, tenant: Tenant, session_id: str, turn_id: str
+    ) -> AcceptedTurn | None:
+        """Take the lease for a turn; `None` where it is over."""
+        lease = await self._acquired(tenant, session_id)
+        store = tenant.store
+        record = await store.read_record(session_id)
+        prompt = await read_stored_prompt(store, session_id)
+        if record is None or running_turn(record) != turn_id or prompt is None:
+            await store.release(lease)
+            return None
+        return AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt=prompt, lease=lease)
+
+    async def _acquired(self, tenant: Tenant, session_id: str) -> Lease:
+        """Take the lease on a session; that of a worker which died lasts for a while."""
+        period, owner = self.options.period, self.options.name
+        with anyio.move_on_after(_PERIODS * period):
+            while True:
+                try:
+                    return await tenant.store.acquire(
+                        session_id, owner=owner, period=period
+                    )
+                except LeaseHeldError:
+                    await anyio.sleep(_RETRY)
+        raise EngineError(f"Another process holds session {session_id!r}")
+
+    def _working_folder(self, tenant: Tenant) -> tempfile.TemporaryDirectory[str]:
+        folder = self.folder / tenant.name
+        make_folders(folder)
+        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+
+
+async def _asked(tenant: Tenant, session_id: str, turn_id: str) -> list[StoredQuestion]:
+    """Return what a turn asked a person, in the order of that."""
+    questions = await tenant.store.questions(session_id)
+    asked = [
+        each
+        for each in questions
+        if each.details.get("turn_id") == turn_id and "key" in each.details
+    ]
+    return sorted(
+        asked, key=lambda each: (str(each.details["asked_at"]), each.question_id)
+    )
+
+
+def _time_left(question: StoredQuestion) -> float | None:
+    if question.expires is None:
+        return None
+    return max(0.0, question.expires - time())

@@ -1,0 +1,184 @@
+"""Turns on an engine: a server puts them in the queue, and workers run, suspend and continue them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import attrs
+import pytest
+
+from amplifier.server.activity import ActivityLog
+from amplifier.server.application import StoredServer
+from amplifier.server.records import waiting_turn
+from amplifier.server.served_turns import TurnSetup
+from amplifier.server.stores import ServerStores
+from amplifier.server.workers import TurnWorker
+from amplifier.testing.engines import InMemoryEngine
+from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
+from amplifier_sdk.jsontypes import JSONValue
+from tests.server.serving import WRITES, Site, ended
+from tests.server.test_sessions import begun, events_until
+from tests.serving.client import Caller
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@attrs.frozen(eq=False)
+class Fleet:
+    """A server that runs no turn itself, and workers that come and go."""
+
+    site: Site
+    engine: ExecutionEngine
+    caller: Caller
+    server: StoredServer
+
+    @asynccontextmanager
+    async def worker(self, name: str, **options: float) -> AsyncIterator[ServerStores]:
+        """Run a worker for a block; it has files of its own."""
+        stores = ServerStores(self.site.store, self.site.places)
+        setup = TurnSetup(self.server.options, ActivityLog(await stores.server()))
+        folder = self.site.home / "working" / name
+        known = WorkerOptions(name=name, period=options.pop("period", 5.0), **options)  # type: ignore[arg-type]  # of those names
+        worker = TurnWorker(stores, setup, known, folder)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(worker.work, self.engine)
+                yield stores
+                group.cancel_scope.cancel()
+        finally:
+            await stores.aclose()
+
+    async def until(self, turn: str, state: RunState) -> None:
+        """Wait until a turn's run is in a state."""
+        with anyio.fail_after(20):
+            while True:
+                run = await self.engine.find(turn)
+                if run is not None and run.state == state:
+                    return
+                await anyio.sleep(0.02)
+
+    async def answer(self, session: str, option: str) -> None:
+        """Answer the one open question of a session."""
+        shown = (await self.caller.get(f"/sessions/{session}")).json
+        (asked,) = shown["approvals"]
+        path = f"/sessions/{session}/approvals/{asked['approval_id']}"
+        answered = await self.caller.post(path, {"option": option})
+        assert answered.status == 204
+
+
+@asynccontextmanager
+async def fleet(site: Site, *responses: JSONValue) -> AsyncIterator[Fleet]:
+    secret, engine = await site.token(), InMemoryEngine()
+    options = site.plan(*(responses or ("Fine.",)))
+    stores = ServerStores(site.store, site.places)
+    server = StoredServer(stores, options, queue=engine)
+    async with server.lifespan():
+        yield Fleet(site, engine, Caller(server, secret), server)
+
+
+async def test_turn_waits_for_a_worker_and_is_run_by_it(site: Site) -> None:
+    async with fleet(site, "Fine.") as all_:
+        session, turn = await begun(all_.caller)
+        await all_.until(turn, "queued")
+        busy = await all_.caller.post(f"/sessions/{session}/turns", {"prompt": "x"})
+        async with all_.worker("w1"):
+            done = await ended(all_.caller, session, turn)
+            await all_.until(turn, "finished")
+        events = await events_until(all_.caller, session, "turn_result")
+
+    assert busy.status == 409
+    assert done["output"] == "Fine."
+    assert [event.id for event in events] == [*range(1, len(events) + 1)]
+    assert not any((site.home / "working" / "w1" / "default").iterdir())
+
+
+async def test_question_holds_no_worker_and_another_one_continues(site: Site) -> None:
+    async with fleet(site, *WRITES) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1") as stores:
+            await all_.until(turn, "waiting")
+            store = (await stores.tenant("default")).store
+            lease = await store.acquire(session, owner="anybody", period=5)
+            await store.release(lease)
+        before = (site.folder / "notes.txt").exists()
+        await all_.answer(session, "Allow once")
+        async with all_.worker("w2"):
+            done = await ended(all_.caller, session, turn)
+
+    assert not before
+    assert done["output"] == "Written."
+    assert (site.folder / "notes.txt").read_text() == "hello"
+
+
+async def test_denied_call_is_not_made(site: Site) -> None:
+    async with fleet(site, *WRITES) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+            await all_.answer(session, "Deny")
+            done = await ended(all_.caller, session, turn)
+
+    assert done["state"] == "finished"
+    assert not (site.folder / "notes.txt").exists()
+
+
+async def test_turn_that_waits_is_cancelled(site: Site) -> None:
+    async with fleet(site, *WRITES) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+            await all_.caller.post(f"/sessions/{session}/turns/{turn}/cancel")
+            done = await ended(all_.caller, session, turn)
+            await all_.until(turn, "cancelled")
+        shown = (await all_.caller.get(f"/sessions/{session}")).json
+
+    assert done["state"] == "cancelled"
+    assert shown["approvals"] == []
+
+
+async def test_queued_turn_is_cancelled(site: Site) -> None:
+    async with fleet(site) as all_:
+        session, turn = await begun(all_.caller)
+        await all_.caller.post(f"/sessions/{session}/turns/{turn}/cancel")
+        done = await ended(all_.caller, session, turn)
+        run = await all_.engine.find(turn)
+
+    assert done["state"] == "cancelled"
+    assert run is not None
+    assert run.is_over
+
+
+async def test_stopped_worker_returns_turn_and_another_finishes_it(
+    site: Site,
+) -> None:
+    slow: JSONValue = {"deltas": ["a"], "delay": 30}
+    async with fleet(site, slow) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1", drain=0.0):
+            await all_.until(turn, "running")
+            await events_until(all_.caller, session, "turn_started")
+        await all_.until(turn, "queued")
+        record = await (await all_.server.stores.tenant("default")).store.read_record(
+            session
+        )
+        all_.site.plan("Fine.")
+        async with all_.worker("w2"):
+            done = await ended(all_.caller, session, turn)
+
+    assert record is not None
+    assert waiting_turn(record) == turn
+    assert done["state"] == "finished"
+
+
+async def test_turn_that_was_accepted_and_not_queued_is_queued_later(
+    site: Site,
+) -> None:
+    async with fleet(site, "Fine.") as all_:
+        session, turn = await begun(all_.caller)
+        all_.engine.shared.entries.clear()  # type: ignore[attr-defined]  # the double's
+        async with all_.worker("w1"):
+            done = await ended(all_.caller, session, turn)
+
+    assert done["output"] == "Fine."
