@@ -13,6 +13,7 @@ from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
 from amplifier.server.records import waiting_turn
 from amplifier.server.turns import LocalTurns
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue
 from tests.server.serving import WRITES, Site, ended, is_last
 from tests.serving.client import Caller, Event
@@ -219,11 +220,12 @@ async def test_session_continues_where_its_files_are_not(site: Site) -> None:
         log = await tenant.store.read_log(session, "transcript")
 
     assert done["output"] == "Two."
-    said = [
-        entry.data["message"]["role"]
+    messages = [
+        as_object(as_object(entry.data)["message"])
         for entry in log.entries
         if entry.kind == "message"
-    ]  # type: ignore[index, call-overload]  # JSON data
+    ]
+    said = [message["role"] for message in messages]
     assert said == ["user", "assistant", "user", "assistant"]
 
 

@@ -1,4 +1,4 @@
-"""Workers that are killed while they run turns: none is lost, no finished step is repeated, what is in doubt says so."""
+"""Workers that are killed while they run turns: none is lost, no finished step repeated, what is in doubt says so."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ async def _count(
             for entry in said.entries
             if entry.kind == "message" and isinstance(entry.data, dict)
         ]
-        answers = [each for each in messages if each["role"] == "assistant"]  # type: ignore[index, call-overload]  # JSON data
+        answers = [each for each in messages if each["role"] == "assistant"]
         counts["repeated_answers"] += len(answers) - _STEPS - 1
         doubtful = sum(IN_DOUBT in str(each) for each in messages)
         counts["in_doubt"] += doubtful

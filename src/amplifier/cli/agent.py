@@ -117,7 +117,9 @@ def _export(place: str) -> None:
         whole = found.plan()
     plan = withhold(whole)
     if plan != whole:
-        notice("warning: what stands under keys named as secrets is withheld; give it by the environment")
+        notice(
+            "warning: what stands under keys named as secrets is withheld; give it by the environment"
+        )
     objects = found.own_modules()
     if objects:
         notice(

@@ -109,12 +109,12 @@ def worker(
     import anyio
 
     from amplifier.app.base_plans import PlanOptions
-    from amplifier.cli._logs import configure_logs
     from amplifier.cli._server_stores import require_server, stores_of
+    from amplifier.cli._structured_logs import send_logs
     from amplifier_sdk.engines import WorkerOptions
 
     require_server(backend)
-    configure_logs(debug=is_debug(ctx), as_json=json_logs)
+    send_logs(debug=is_debug(ctx), as_json=json_logs)
     made_of = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
     options = WorkerOptions(
         name=name or f"worker-{uuid4().hex[:12]}",

@@ -162,7 +162,9 @@ def _read(path: Path) -> tuple[bytes, str]:
     except (OSError, ValueError) as error:
         if isinstance(error, MediaError):
             raise
-        raise MediaError(f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise MediaError(
+            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     return data, path.name
 
 
