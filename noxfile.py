@@ -160,6 +160,23 @@ def worker_kills(session: nox.Session) -> None:
 
 
 @nox.session(python=DEFAULT)
+def turn_kills(session: nox.Session) -> None:
+    """Kill workers while they run 200 turns of 20 steps, and restart their database twice; prints a row of counts."""
+    install_workspace(session)
+    run_full(
+        session,
+        "-s",
+        "tests/server/test_worker_kills.py",
+        AMPLIFIER_KILL_WORKERS="4",
+        AMPLIFIER_KILL_SESSIONS="200",
+        AMPLIFIER_KILL_STEPS="20",
+        AMPLIFIER_KILL_PAUSE="2",
+        AMPLIFIER_KILLS="60",
+        AMPLIFIER_KILL_RESTARTS="2",
+    )
+
+
+@nox.session(python=DEFAULT)
 def cancel_matrix(session: nox.Session) -> None:
     """Cancel a turn at nine places, with three loops, on both backends, twenty times each."""
     install_workspace(session)

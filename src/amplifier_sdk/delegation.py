@@ -21,7 +21,7 @@ from typing import (
 
 import attrs
 
-from amplifier_sdk.journal import Journal
+from amplifier_sdk.journal import Journal, RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
@@ -35,6 +35,7 @@ __all__ = [
     "HookInheritance",
     "JournaledChildStore",
     "ProviderPreference",
+    "ResumableChildStore",
     "ResumeOptions",
     "SessionSpawn",
     "SpawnOptions",
@@ -173,6 +174,19 @@ class JournaledChildStore(ChildStore, Protocol):
         """
 
 
+@runtime_checkable
+class ResumableChildStore(JournaledChildStore, Protocol):
+    """A store that knows how far a child is whose turn was left in the middle, so that it continues."""
+
+    async def unfinished(
+        self, session_id: str, /
+    ) -> tuple[ChildRecord, RecordedTurn] | None:
+        """Return a child as it was before its last turn, and what is recorded of that; `None` where it came to its end.
+
+        It need not be there.
+        """
+
+
 class SpawnOptions(TypedDict, total=False):
     """What `session.spawn` takes, by keyword.
 
@@ -192,6 +206,8 @@ class SpawnOptions(TypedDict, total=False):
         session_metadata: laid over the `metadata` of its plan.
         limits: limits of this turn, where they are stricter than the parent's.
         observers: who hears the child's own events while this turn runs, by event; for those who show progress.
+        continues: whether a child that has the id already is the one that is meant: its turn is continued, or its
+            answer returned where that is there. Else it is an error.
     """
 
     agent_name: Required[str]
@@ -208,6 +224,7 @@ class SpawnOptions(TypedDict, total=False):
     session_metadata: Mapping[str, JSONValue] | None
     limits: LimitChanges | None
     observers: Mapping[str, ChildObserver] | None
+    continues: bool
 
 
 class ResumeOptions(TypedDict, total=False):

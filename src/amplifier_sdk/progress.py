@@ -113,20 +113,23 @@ class ToolContext:
 
     Args:
         call_id: the call's id, as the model gave it; empty outside a session. It stays the same when the call runs
-            again in a turn that another process continues, and may serve as an idempotency key together with the
-            session's id.
+            again in a turn that another process continues.
         tool_name: the name by which the tool was called.
         send: takes each report, in any thread; `None` where nobody listens.
+        idempotency_key: what no other call has, also where a vendor gives several calls the same id, and this one has
+            again when it runs again in a turn that another process continues; empty outside a session.
     """
 
-    __slots__ = ("_ended", "_send", "call_id", "tool_name")
+    __slots__ = ("_ended", "_send", "call_id", "idempotency_key", "tool_name")
 
     def __init__(
         self,
         call_id: str = "",
         tool_name: str = "",
         send: Callable[[ToolReport], object] | None = None,
+        idempotency_key: str = "",
     ) -> None:
+        self.idempotency_key: Final = idempotency_key
         self.call_id: Final = call_id
         self.tool_name: Final = tool_name
         self._send = send

@@ -304,7 +304,7 @@ def tool(
         effects: what it does outside the conversation, all of it: `read`, `write`, `exec` (runs programs),
             `network`. Who approves calls goes by them; default nobody knows, and anything is possible.
         idempotent: whether to run a call a second time is as if it had run once, for example since the function passes
-            `ToolContext.call_id` on as an idempotency key. Of a call that was started when its process ended nobody
+            `ToolContext.idempotency_key` on. Of a call that was started when its process ended nobody
             knows whether it had its effect: when its turn is continued, it runs again only if its tool says so.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Workers that are killed while they run turns: none is lost, no finished step repeated, what is in doubt says so."""
+"""Workers are killed while they run turns: no turn is lost, no finished step repeated, and doubt is reported."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ async def _count(
             for entry in said.entries
             if entry.kind == "message" and isinstance(entry.data, dict)
         ]
-        answers = [each for each in messages if each["role"] == "assistant"]
+        answers = [each for each in messages if each["role"] == "assistant"]  # type: ignore[index, call-overload]  # JSON data
         counts["repeated_answers"] += len(answers) - _STEPS - 1
         doubtful = sum(IN_DOUBT in str(each) for each in messages)
         counts["in_doubt"] += doubtful
@@ -249,7 +249,7 @@ async def test_killed_workers_lose_and_repeat_nothing(
             counts = await _count(store, workers, sessions)
         await engine.aclose()
     told = f"{_WORKERS} workers, {_SESSIONS} sessions, {_STEPS} steps, {_KILLS} kills"
-    print(f"{told}, {_RESTARTS} restarts: {seconds:.0f} s, {dict(counts)}")  # noqa: T201  # a row of the table
+    print(f"{told}, {_RESTARTS} restarts: {seconds:.0f} s, {dict(counts)}", flush=True)  # noqa: T201  # a row of the table
     assert not waiting.cancelled_caught, workers.logs()
     assert counts["lost"] == 0, workers.logs()
     assert counts["repeated_effects"] == 0

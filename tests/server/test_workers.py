@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -17,7 +18,7 @@ from amplifier.server.stores import ServerStores
 from amplifier.server.workers import TurnWorker
 from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.server.serving import WRITES, Site, ended
 from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Caller
@@ -182,3 +183,57 @@ async def test_turn_that_was_accepted_and_not_queued_is_queued_later(
             done = await ended(all_.caller, session, turn)
 
     assert done["output"] == "Fine."
+
+
+def delegating(site: Site) -> None:
+    """Let the model of the plan delegate, and its agent write."""
+    file = site.home / "plan.json"
+    plan = json.loads(file.read_text())
+    task: JSONValue = {"agent": "scribe", "instruction": "Write the notes"}
+    own: JSONValue = [
+        {"tool_calls": [{"name": "task", "arguments": task}]},
+        "All is written.",
+    ]
+    agents = [
+        {"module": "provider-scripted", "config": dict(_script(site, "agent", WRITES))}
+    ]
+    plan["providers"][0]["config"] = _script(site, "root", own)
+    plan["tools"].append({"module": "tool-task"})
+    plan["agents"] = {
+        "scribe": {
+            "description": "Writes.",
+            "system": {"instruction": "Write."},
+            "providers": agents,
+        }
+    }
+    file.write_text(json.dumps(plan))
+
+
+def _script(site: Site, name: str, responses: Sequence[JSONValue]) -> JSONObject:
+    script = site.home / f"{name}.json"
+    script.write_text(json.dumps(list(responses)))
+    return {"responses": str(script), "by_history": True}
+
+
+async def test_question_of_an_agent_is_the_sessions_and_continues_the_agent(
+    site: Site,
+) -> None:
+    async with fleet(site) as all_:
+        delegating(site)
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        shown = (await all_.caller.get(f"/sessions/{session}")).json["approvals"]
+        await all_.answer(session, "Allow once")
+        async with all_.worker("w2"):
+            done = await ended(all_.caller, session, turn)
+        store = (await all_.server.stores.tenant("default")).store
+        children = await store.children(session)
+        said = await store.read_log(session, "transcript")
+
+    assert "scribe" in shown[0]["prompt"]
+    assert done.get("output") == "All is written.", done
+    assert (site.folder / "notes.txt").read_text() == "hello"
+    assert len(children) == 1
+    results = [str(entry.data) for entry in said.entries if "Written." in str(entry)]
+    assert results

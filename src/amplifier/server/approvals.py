@@ -80,6 +80,7 @@ class StoredApprovals:
             request,
             tuple(map(str, options if isinstance(options, Sequence) else ())),
             self.turn_id,
+            str(details.get("session_id")),
             str(details.get("tool_call_id")),
         )
         covers = details.get("covers")

@@ -120,6 +120,7 @@ class ServedTurn:
     _usage: Usage | None = None
     _is_cancelled: bool = False
     _is_lost: bool = False
+    _is_closed: bool = False
     _end: JSONObject | None = None
     _own: anyio.CancelScope = attrs.field(
         factory=lambda: anyio.CancelScope(shield=True)
@@ -149,7 +150,7 @@ class ServedTurn:
                 metrics.count_turn(_state_of(self._end), elapsed, self._usage)
             if not self._is_lost:
                 await self._close()
-        return self._end is not None and not self._is_lost
+        return self._end is not None and self._is_closed
 
     async def _hold(self) -> None:
         """Run it while its leases are renewed and somebody may cancel it.
@@ -179,6 +180,10 @@ class ServedTurn:
             return {"type": "turn_cancelled", "text": cancelled.partial_text}
         except LeaseLostError:
             raise
+        except StoreUnavailableError as error:
+            # the journal has what was done: whoever reaches the store continues
+            report("server.turn_left", error, session=self.turn.lease.session_id)
+            return None
         except ConfigError as error:
             if self.leaves_refused and self._session is None:
                 self.refused = error
@@ -315,6 +320,7 @@ class ServedTurn:
                     await store.release(lease)
                     return
                 await end_turn(turn, self.recorder, self._end, self._record)
+                self._is_closed = True
                 await self.setup.activity.note_cost(
                     turn.tenant.name, lease.session_id, self._usage
                 )

@@ -8,7 +8,8 @@ over, and nothing of its steps. A run that is taken over finds in the journal ho
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from time import time
 from typing import Final
@@ -30,7 +31,7 @@ from amplifier_sdk.engines import (
     Workflow,
     WorkflowContext,
 )
-from amplifier_sdk.errors import EngineError, LeaseHeldError
+from amplifier_sdk.errors import EngineError, LeaseHeldError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.stores import Lease, StoredQuestion
 
@@ -57,17 +58,21 @@ class QueuedTurns:
     async def start(self, turn: AcceptedTurn) -> None:
         """Put a turn in the queue. Where that fails it is done later: the session says that the turn is to be run."""
         await turn.tenant.store.release(turn.lease)
-        await self._enqueue(turn.tenant, turn.lease.session_id, turn.turn_id)
+        with _reported():
+            await self._enqueue(turn.tenant, turn.lease.session_id, turn.turn_id)
 
     async def wake(self, tenant: Tenant, session_id: str) -> None:
-        """Send what was answered to the run of the turn that waited."""
+        """Send what was answered to the run of the turn that waited; where that fails it is done later."""
         record = await tenant.store.read_record(session_id)
         turn_id = None if record is None else waiting_turn(record)
         if turn_id is None:
             return
         for question in await _asked(tenant, session_id, turn_id):
             if question.answer is not None:
-                await self.engine.send(turn_id, question.question_id, question.answer)
+                with _reported():
+                    await self.engine.send(
+                        turn_id, question.question_id, question.answer
+                    )
 
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
         """Return whether the run of a turn is over; one that was never queued is queued now."""
@@ -129,24 +134,36 @@ class TurnWorker:
         tenant = await self.stores.tenant(str(argument["tenant"]))
         session_id, turn_id = str(argument["session_id"]), str(argument["turn_id"])
         while True:
-            # in the order in which they were asked, each time: an answered one returns at once
-            for question in await _asked(tenant, session_id, turn_id):
-                await context.wait_for_event(
-                    question.question_id, timeout=_time_left(question)
-                )
-            turn = await self._taken(tenant, session_id, turn_id)
-            if turn is None:
-                return None
-            with self._working_folder(tenant) as folder:
-                files = ProjectSessions(Path(folder))
-                served = ServedTurn(self.setup, turn, files, leaves_refused=True)
-                if await served.run():
+            try:
+                if await self._attempt(context, tenant, session_id, turn_id):
                     return None
-            if served.refused is not None:
-                # another worker may have the modules and versions that this one lacks
-                report("worker.left", served.refused, session=session_id)
-                await context.sleep(f"left at {time():.0f}", self.options.period)
-            await anyio.lowlevel.checkpoint()
+            except StoreUnavailableError as error:
+                report("worker.store_unavailable", error, session=session_id)
+                await anyio.sleep(_RETRY)
+
+    async def _attempt(
+        self, context: WorkflowContext, tenant: Tenant, session_id: str, turn_id: str
+    ) -> bool:
+        """Run a turn as far as it goes here; return whether it is over."""
+        # in the order in which they were asked, each time: an answered one returns at once
+        for question in await _asked(tenant, session_id, turn_id):
+            await context.wait_for_event(
+                question.question_id, timeout=_time_left(question)
+            )
+        turn = await self._taken(tenant, session_id, turn_id)
+        if turn is None:
+            return True
+        with self._working_folder(tenant) as folder:
+            files = ProjectSessions(Path(folder))
+            served = ServedTurn(self.setup, turn, files, leaves_refused=True)
+            if await served.run():
+                return True
+        if served.refused is not None:
+            # another worker may have the modules and versions that this one lacks
+            report("worker.left", served.refused, session=session_id)
+            await context.sleep(f"left at {time():.0f}", self.options.period)
+        await anyio.sleep(_RETRY)
+        return False
 
     async def _taken(
         self, tenant: Tenant, session_id: str, turn_id: str
@@ -178,6 +195,15 @@ class TurnWorker:
         folder = self.folder / tenant.name
         make_folders(folder)
         return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Report an engine that does not answer: a reaper does later what it was asked for."""
+    try:
+        yield
+    except EngineError as error:
+        report("server.engine_failed", error)
 
 
 async def _asked(tenant: Tenant, session_id: str, turn_id: str) -> list[StoredQuestion]:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import sha256
 from random import getrandbits
 from typing import Final, cast
 
@@ -73,7 +74,7 @@ class Delegations:
         # the id is chosen here, so that the event before the child names its session
         begin = AgentSpawned(
             agent=name,
-            sub_session_id=f"{self.coordinator.session_id}-{getrandbits(64):016x}_{_legible(name)}",
+            sub_session_id=f"{self.coordinator.session_id}-{_token(context)}_{_legible(name)}",
             parent_session_id=self.coordinator.session_id,
             inherit_context=request.depth,
             depth_left=self.depth_left - 1,
@@ -83,6 +84,8 @@ class Delegations:
             request, name, context.tool_name, begin["depth_left"]
         )
         options["sub_session_id"] = begin["sub_session_id"]
+        if _takes(spawn, "continues"):
+            options["continues"] = True
         # an application may have written the capability before it had observers
         if _takes(spawn, "observers"):
             options["observers"] = watch.observers
@@ -198,6 +201,14 @@ def _takes(function: Callable[..., object], name: str) -> bool:  # type: ignore[
     return name in parameters or any(
         one.kind is one.VAR_KEYWORD for one in parameters.values()
     )
+
+
+def _token(context: ToolContext) -> str:
+    """Return what distinguishes the agent of a call from others: a call that runs again means the same one."""
+    key = context.idempotency_key
+    if not key:
+        return f"{getrandbits(64):016x}"
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _legible(name: str) -> str:

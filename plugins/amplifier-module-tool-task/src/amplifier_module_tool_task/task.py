@@ -37,6 +37,8 @@ class TaskTool:
     name: ClassVar[str] = "task"
     takes_context: ClassVar[bool] = True
     describes_anew: ClassVar[bool] = True
+    idempotent: ClassVar[bool] = True
+    """A call that runs again continues the agent that it began."""
     effects: ClassVar[tuple[Effect, ...]] = ("read",)
     """What a call itself does. What an agent does is decided in its own session, which every guard of this one has."""
 

@@ -5,7 +5,7 @@ Neither is stored with its secrets: a child's plan is made anew from that of its
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -24,7 +24,9 @@ from amplifier.app.store.writer import KeptSession
 from amplifier_kit.files.appendlog import Durability
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.journal import RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.secret import WITHHELD, withhold
 
 __all__ = ["StoredChildren"]
@@ -105,6 +107,27 @@ class StoredChildren:
         ).with_spending(new.spending)
         return await kept.store_turn(turn_id, record.messages, about)
 
+    async def unfinished(
+        self, session_id: str, /
+    ) -> tuple[ChildRecord, RecordedTurn] | None:
+        """Return a child as it was before its last turn, and what is recorded of that; `None` where it ended.
+
+        Raises:
+            LockedError: another process has it open.
+            ConfigError: it is damaged, or a newer version's.
+            OSError: the system refuses.
+        """
+        stored = await self._stored(session_id)
+        if stored is None:
+            return None
+        async with self.store.open(stored, durability=self.durability) as kept:
+            turns = kept.journal.turns
+            recorded = kept.recorded(turns[-1].turn_id) if turns else None
+            if recorded is None:
+                return None
+            # its account is that before the turn: what the turn spent is a part of what is recorded
+            return self._record(kept, kept.transcript.messages), recorded
+
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was stored under an id, or `None`; a turn that was interrupted is closed and counted.
 
@@ -113,6 +136,16 @@ class StoredChildren:
             ConfigError: it is damaged, or a newer version's.
             OSError: the system refuses.
         """
+        stored = await self._stored(session_id)
+        if stored is None:
+            return None
+        async with self.store.open(stored, durability=self.durability) as kept:
+            await charge_cut_off(self.store, kept)
+            await kept.settle()
+            return self._record(kept, kept.messages)
+
+    async def _stored(self, session_id: str) -> SessionRecord | None:
+        """Return the record of a child that can be resumed."""
         stored = await to_thread.run_sync(read_record, self.store.folder(session_id))
         if (
             stored is None
@@ -122,24 +155,29 @@ class StoredChildren:
         ):
             # one without a plan was imported: what it would be made of is somebody else's word
             return None
-        async with self.store.open(stored, durability=self.durability) as kept:
-            await charge_cut_off(self.store, kept)
-            await kept.settle()
-            return ChildRecord(
-                session_id=session_id,
-                parent_id=stored.parent_id,
-                agent_name=stored.agent_name or "",
-                plan=stored.plan,
-                messages=kept.messages,
-                turn_count=kept.record.turn_count,
-                provider_preferences=cast(
-                    "tuple[ProviderPreference, ...]", stored.provider_preferences
-                ),
-                request=cast(
-                    "Mapping[str, JSONValue]", _complete(stored.request, session_id)
-                ),
-                spending=kept.record.spending,
-            )
+        return stored
+
+    def _record(
+        self, kept: KeptSession, messages: Sequence[MessageDict]
+    ) -> ChildRecord:
+        stored = kept.record
+        assert stored.parent_id is not None
+        assert stored.plan is not None
+        return ChildRecord(
+            session_id=stored.session_id,
+            parent_id=stored.parent_id,
+            agent_name=stored.agent_name or "",
+            plan=stored.plan,
+            messages=messages,
+            turn_count=stored.turn_count,
+            provider_preferences=cast(
+                "tuple[ProviderPreference, ...]", stored.provider_preferences
+            ),
+            request=cast(
+                "Mapping[str, JSONValue]", _complete(stored.request, stored.session_id)
+            ),
+            spending=stored.spending,
+        )
 
     def _parent(self, session_id: str) -> KeptSession | None:
         """Return the open session that makes a child, where it is stored."""

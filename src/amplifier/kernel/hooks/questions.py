@@ -57,7 +57,8 @@ class Question:
     """One question as the person reads it.
 
     `asked` is the handler's own text, `prompt` all that is shown; `key` stands for what "Allow always" covers
-    and is `None` when that cannot be distinguished from other questions. `call_id` is the id of the tool call.
+    and is `None` when that cannot be distinguished from other questions. `call_id` is the id of the tool call,
+    `session_id` the session that it is made in.
     """
 
     handler: str
@@ -73,6 +74,7 @@ class Question:
     risk: str = "unknown"
     agents: tuple[str, ...] = ()
     call_id: str | None = None
+    session_id: str | None = None
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
@@ -87,6 +89,7 @@ class Question:
         result = decision.result
         asked = asked_text(result.approval_prompt or "Allow this operation?")
         tool_name, call_id = data.get("tool_name"), data.get("tool_call_id")
+        session_id = data.get("session_id")
         if isinstance(tool_name, str):
             # without the call's ids: with them no question would be the same again
             details: dict[str, object] = {"tool_input": data.get("tool_input")}
@@ -116,6 +119,7 @@ class Question:
             risk=escaped(result.approval_risk or "unknown", kept=""),
             agents=agents,
             call_id=call_id if isinstance(call_id, str) else None,
+            session_id=session_id if isinstance(session_id, str) else None,
             details=details,
         )
 
@@ -165,6 +169,7 @@ class Question:
             details["agents"] = list(self.agents)
         if self.call_id is not None:
             details["tool_call_id"] = self.call_id
+            details["session_id"] = self.session_id
         return ApprovalRequest(
             tool_name=self.tool_name or self.event,
             action=self.asked,

@@ -64,6 +64,7 @@ class SpawnRequest:
     session_metadata: Mapping[str, JSONValue] | None = None
     limits: LimitChanges | None = None
     observers: Mapping[str, ChildObserver] | None = None
+    continues: bool = False
     recorded: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
     @property

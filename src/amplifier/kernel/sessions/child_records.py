@@ -10,7 +10,13 @@ import anyio
 import attrs
 
 from amplifier.kernel.reports import report
-from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStore
+from amplifier_sdk.delegation import (
+    ChildRecord,
+    ChildStore,
+    JournaledChildStore,
+    ResumableChildStore,
+)
+from amplifier_sdk.journal import RecordedTurn
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
@@ -31,6 +37,15 @@ class ChildRecords:
         if store is None:
             return self._records.get(session_id)
         return await store.load(session_id)
+
+    async def unfinished(
+        self, session_id: str
+    ) -> tuple[ChildRecord, RecordedTurn] | None:
+        """Return a child whose turn was left in the middle, and what is recorded of that."""
+        store = self._store
+        if isinstance(store, ResumableChildStore):
+            return await store.unfinished(session_id)
+        return None
 
     @asynccontextmanager
     async def turn(

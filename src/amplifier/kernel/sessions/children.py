@@ -25,6 +25,7 @@ from amplifier.kernel.sessions.child_records import ChildRecords
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.turn.routes import find_route
 from amplifier.kernel.turn.slots import call_slot_released
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -38,10 +39,11 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.limits import LimitChanges
-from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.messages import Message, MessageDict
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
+    from amplifier_sdk.journal import RecordedTurn
 
 __all__ = ["Children"]
 
@@ -92,14 +94,22 @@ class Children:
             provider_preferences=request.provider_preferences or preferences_of(agent),
             request=request.record,
         )
-        if (
-            record.session_id not in self._open
-            and await self._records.find(record.session_id) is not None
-        ):
-            raise SessionError(
-                f"There is a session {record.session_id!r} already; resume it, or choose another id"
-            )
-        return await self._run(record, request)
+        if record.session_id in self._open:
+            return await self._run(record, request)
+        if request.continues:
+            left = await self._records.unfinished(record.session_id)
+            if left is not None:
+                known, recorded = left
+                known = attrs.evolve(known, plan=record.plan, request=record.request)
+                return await self._run(known, request, recorded)
+        found = await self._records.find(record.session_id)
+        if found is None:
+            return await self._run(record, request)
+        if request.continues and found.parent_id == session.session_id:
+            return _answered(found)
+        raise SessionError(
+            f"There is a session {record.session_id!r} already; resume it, or choose another id"
+        )
 
     async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
         """Run another turn in a child; see `amplifier_sdk.delegation.ChildResume`."""
@@ -169,8 +179,13 @@ class Children:
 
     # -- running
 
-    async def _run(self, record: ChildRecord, request: SpawnRequest) -> ChildResult:
-        """Open a child, run one turn in it, keep what it remembers, and release it."""
+    async def _run(
+        self,
+        record: ChildRecord,
+        request: SpawnRequest,
+        recorded: RecordedTurn | None = None,
+    ) -> ChildResult:
+        """Open a child, run one turn in it or continue one, keep what it remembers, and release it."""
         try:
             spent = Spending.from_dict(record.spending)
             child = self._make(
@@ -207,6 +222,7 @@ class Children:
                             request.instruction,
                             request.limits,
                             record.turn_count + 1,
+                            recorded,
                         )
         except Exception as error:
             error.add_note(
@@ -220,10 +236,15 @@ class Children:
         instruction: str,
         limits: LimitChanges | None,
         turn_count: int,
+        recorded: RecordedTurn | None,
     ) -> ChildResult:
         status: Literal["completed", "cancelled"] = "completed"
         try:
-            output = await child.execute(instruction, self._limits(child, limits))
+            bounds = self._limits(child, limits)
+            if recorded is None:
+                output = await child.execute(instruction, bounds)
+            else:
+                output = await child.continue_turn(instruction, recorded, bounds)
         except TurnCancelled as cancelled:
             # the parent's model learns what there is instead of a failed call
             status, output = "cancelled", cancelled.partial_text
@@ -331,6 +352,19 @@ async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
         return
     for message in messages:
         await context.add_message(message)
+
+
+def _answered(record: ChildRecord) -> ChildResult:
+    """Return what the last turn of a child came to, which is over."""
+    said = [each for each in record.messages if each.get("role") == "assistant"]
+    content = Message.from_dict(said[-1]).content if said else ""
+    if not isinstance(content, str):
+        content = "".join(
+            block.text for block in content if isinstance(block, TextBlock)
+        )
+    return ChildResult(
+        output=content, session_id=record.session_id, turn_count=record.turn_count
+    )
 
 
 def _beginning(

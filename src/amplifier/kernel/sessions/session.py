@@ -471,6 +471,16 @@ class AmplifierSession:
         # a reader that left early would otherwise never learn of a failed turn
         reading.raise_unseen()
 
+    async def continue_turn(
+        self,
+        prompt: Prompt,
+        recorded: RecordedTurn,
+        limits: LimitChanges | None = None,
+    ) -> str:
+        """Continue a turn that was left in the middle, and return its answer; see `stream`."""
+        self._claim()
+        return await self._run(prompt, limits, None, None, recorded)
+
     def _claim(self) -> None:
         """Take the session for one turn; from here on `cancel` is meant for it."""
         if self._busy:

@@ -443,8 +443,10 @@ class ToolRunner:
         from amplifier.kernel.turn.tool_reports import open_reports  # few tools report
 
         reporting_tool = cast("ToolWithContext", tool)
+        # stable: a turn that is continued has the same id, and gets the same answers in the same order
+        key = f"{current_turn_id()}-{self.log.iteration}-{call.id}"
         async with open_reports(
-            reporting_tool, call, self.services.hooks, self.stream
+            reporting_tool, call, self.services.hooks, self.stream, key
         ) as reporting:
             return await self._call(call, reporting, arguments, limit)
 

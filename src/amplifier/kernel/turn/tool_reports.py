@@ -45,6 +45,7 @@ async def open_reports(
     call: ToolCall,
     hooks: HookDispatcher,
     stream: EventSink | None,
+    key: str = "",
 ) -> AsyncIterator[Tool]:
     """Yield the tool with the context of one call; leaving the block brings what was reported.
 
@@ -55,14 +56,14 @@ async def open_reports(
         and not hooks.has_handlers(TOOL_PROGRESS)
         and not hooks.has_handlers(TOOL_OUTPUT)
     ):
-        context = ToolContext(call.id, call.name)
+        context = ToolContext(call.id, call.name, idempotency_key=key)
         try:
             yield cast("Tool", _ToolInContext(tool, context))
         finally:
             context.end()
         return
     reports = Reports(call, hooks, stream)
-    context = ToolContext(call.id, call.name, reports.send)
+    context = ToolContext(call.id, call.name, reports.send, key)
     async with open_group() as group:
         group.start_soon(reports.deliver)
         try:
