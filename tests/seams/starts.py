@@ -17,10 +17,15 @@ from amplifier.app.sessions import open_session
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
+from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
+from amplifier.server.workers import TurnWorker
+from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.delegation import ChildRecord
+from amplifier_sdk.engines import WorkerOptions
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
@@ -438,7 +443,7 @@ class ServedAgent(EmbeddedStart):
 
 
 class ServedSession(EmbeddedStart):
-    """A stored session that a server resumes, which was started with a profile that guards less."""
+    """A stored session that a worker resumes for a server; both were started with a profile that guards less."""
 
     name = "served-session"
     by_profile = True
@@ -454,7 +459,7 @@ class ServedSession(EmbeddedStart):
             await self.turn(caller, session, BEGIN)
         stage.resume()
         stage.weaken()
-        async with self.serving(stage, secret) as caller:
+        async with self.queueing(stage, secret) as caller:
             end = await self.turn(caller, session, stage.given_json)
         if end["type"] != "turn_result":
             raise RuntimeError(str(end))
@@ -467,6 +472,26 @@ class ServedSession(EmbeddedStart):
         server = StoredServer(ServerStores("files", stage.places()), options)
         async with server.lifespan():
             yield Caller(server, secret)
+
+    @asynccontextmanager
+    async def queueing(self, stage: Stage, secret: str) -> AsyncIterator[Caller]:
+        """Run a server with the profile that runs no turn, and a worker that does."""
+        options, engine = (
+            PlanOptions(profile=stage.profile, provider="ay"),
+            InMemoryEngine(),
+        )
+        stores = ServerStores("files", stage.places())
+        setup = TurnSetup(options, ActivityLog(await stores.server()))
+        folder = stage.places().home / "working"
+        worker = TurnWorker(stores, setup, WorkerOptions(name="w", drain=0), folder)
+        server = StoredServer(
+            ServerStores("files", stage.places()), options, queue=engine
+        )
+        async with server.lifespan(), anyio.create_task_group() as group:
+            group.start_soon(worker.work, engine)
+            yield Caller(server, secret)
+            group.cancel_scope.cancel()
+        await stores.aclose()
 
     async def deny(
         self, caller: Caller, session: str, asked: Mapping[str, object]

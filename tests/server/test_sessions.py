@@ -8,7 +8,6 @@ from shutil import rmtree
 import anyio
 import pytest
 
-from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
 from amplifier.server.records import waiting_turn
@@ -220,12 +219,11 @@ async def test_session_continues_where_its_files_are_not(site: Site) -> None:
         log = await tenant.store.read_log(session, "transcript")
 
     assert done["output"] == "Two."
-    messages = [
-        as_object(as_object(entry.data)["message"])
+    said = [
+        as_object(as_object(entry.data).get("message")).get("role")
         for entry in log.entries
         if entry.kind == "message"
     ]
-    said = [message["role"] for message in messages]
     assert said == ["user", "assistant", "user", "assistant"]
 
 
@@ -311,37 +309,6 @@ async def test_mentions_of_a_caller_are_followed_nowhere(site: Site) -> None:
     assert b"the content of a file" not in log
 
 
-async def costed(server: StoredServer, tenant: str) -> None:
-    """Wait until it is noted what a turn of a tenant cost."""
-    activity = ActivityLog(await server.stores.server())
-    with anyio.fail_after(20):
-        # asked without a token, which allows so many requests a minute
-        while not await activity.read("cost", tenant):
-            await anyio.lowlevel.checkpoint()
-
-
-async def test_who_owns_the_server_sees_what_each_tenant_costs(site: Site) -> None:
-    names = ("default", "acme", "other")
-    secrets = {name: await site.token(name, "owner", name) for name in names}
-    reader = await site.token("reader", "reader")
-    async with site.serving() as server:
-        for name, secret in secrets.items():
-            await begun(Caller(server, secret))
-            await costed(server, name)
-        seen = {
-            name: (await Caller(server, secret).get("/cost")).json["days"]
-            for name, secret in {**secrets, "reader": reader}.items()
-        }
-    tenants = {name: [day["tenant"] for day in days] for name, days in seen.items()}
-
-    assert tenants == {
-        "default": ["acme", "default", "other"],
-        "acme": ["acme"],
-        "other": ["other"],
-        "reader": ["default"],
-    }
-
-
 async def test_what_sessions_came_to_is_shown(site: Site) -> None:
     secret = await site.token()
     async with site.serving() as server:
@@ -352,8 +319,9 @@ async def test_what_sessions_came_to_is_shown(site: Site) -> None:
         trace = (await caller.get(f"{one}/trace")).json
         logs = (await caller.get(f"{one}/logs")).json["records"]
         children = (await caller.get(f"{one}/children")).json["children"]
-        await costed(server, "default")
-        days = (await caller.get("/cost")).json["days"]
+        with anyio.fail_after(10):
+            while not (days := (await caller.get("/cost")).json["days"]):
+                await anyio.lowlevel.checkpoint()
         audit = (await caller.get("/audit")).json["entries"]
         metrics = (await caller.get("/metrics")).body.decode()
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import attrs
@@ -29,10 +31,11 @@ from amplifier.testing.postgres import (
     find_programs,
     running_server,
 )
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops.notices import IN_DOUBT
-from amplifier_sdk.stores import SessionStore
+from amplifier_sdk.stores import LogName, SessionStore
 from tests.server.serving import Site
 from tests.serving.client import Caller
 
@@ -71,6 +74,15 @@ async def effect(step: int, coordinator: Coordinator) -> str:
 '''
 
 
+_CLOCK = """
+import os
+import time
+
+own = time.time
+time.time = lambda: own() + float(os.environ.get("CLOCK", "0"))
+"""
+
+
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     """Name the backend of the test's own process; the workers take turns."""
@@ -107,8 +119,10 @@ class Fleet:
     def prepare(self) -> None:
         """Write the tool, as a package that is installed, and the plan."""
         packages = self.site.home / "packages"
+        (packages / "sitecustomize.py").parent.mkdir(parents=True, exist_ok=True)
+        (packages / "sitecustomize.py").write_text(_CLOCK)
         about = packages / "effects-1.0.dist-info"
-        about.mkdir(parents=True)
+        about.mkdir()
         (packages / "effects_tool.py").write_text(_TOOL)
         (about / "METADATA").write_text(
             "Metadata-Version: 2.1\nName: effects\nVersion: 1.0\n"
@@ -131,16 +145,26 @@ class Fleet:
         }
         (self.site.home / "plan.json").write_text(json.dumps(plan))
 
-    def hire(self) -> subprocess.Popen[bytes]:
-        """Start a worker, on the other backend than the one before."""
+    def hire(
+        self, *, port: int | None = None, clock: float = 0.0
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker, on the other backend than the one before.
+
+        Args:
+            port: where it finds the database; default where that is.
+            clock: how many seconds its clock is wrong.
+        """
         backend = ("asyncio", "trio")[len(self.workers) % 2]
         words = ["--engine", self.engine, "--store", self.site.store]
+        if port is not None:
+            words = [re.sub(r":[0-9]+/", f":{port}/", word) for word in words]
         words += ["--plan", str(self.site.home / "plan.json"), "--backend", backend]
         words += ["--period", str(_PERIOD)]
         environ = {
             **os.environ,
             "PYTHONPATH": str(self.site.home / "packages"),
             "EFFECTS": str(self.effects),
+            "CLOCK": str(clock),
         }
         log = (self.site.home / f"worker-{len(self.workers)}.log").open("wb")
         with log:
@@ -188,11 +212,11 @@ async def _count(
         counts["lost"] += turns_of(record)[-1]["state"] != "finished"
         said = await store.read_log(session, "transcript")
         messages = [
-            entry.data["message"]
+            as_object(as_object(entry.data).get("message"))
             for entry in said.entries
-            if entry.kind == "message" and isinstance(entry.data, dict)
+            if entry.kind == "message"
         ]
-        answers = [each for each in messages if each["role"] == "assistant"]  # type: ignore[index, call-overload]  # JSON data
+        answers = [each for each in messages if each["role"] == "assistant"]
         counts["repeated_answers"] += len(answers) - _STEPS - 1
         doubtful = sum(IN_DOUBT in str(each) for each in messages)
         counts["in_doubt"] += doubtful
@@ -209,52 +233,183 @@ async def _all_ended(store: SessionStore, sessions: list[str]) -> bool:
     return True
 
 
-async def test_killed_workers_lose_and_repeat_nothing(
+@attrs.frozen(eq=False)
+class Scene:
+    """Turns in a queue, and the workers that run them.
+
+    Args:
+        fleet: the workers.
+        store: where the sessions are.
+        sessions: the sessions, each with a turn that is queued.
+    """
+
+    fleet: Fleet
+    store: SessionStore
+    sessions: list[str]
+
+    async def ended(self) -> bool:
+        """Wait until all turns have ended; return whether they did."""
+        with anyio.move_on_after(_LIMIT):
+            while True:  # the store may be restarted
+                with suppress(StoreError):
+                    if await _all_ended(self.store, self.sessions):
+                        return True
+                await anyio.sleep(0.2)
+        return False
+
+    async def begun(self) -> None:
+        """Wait for the first effect."""
+        with anyio.fail_after(60):
+            while not self.fleet.effects.exists():  # noqa: ASYNC110  # another process writes it
+                await anyio.sleep(0.05)
+
+    async def require_sound(self, told: str) -> None:
+        """Require that nothing was lost or repeated."""
+        begun = time.monotonic()
+        has_ended = await self.ended()
+        counts = await _count(self.store, self.fleet, self.sessions)
+        seconds = time.monotonic() - begun
+        row = f"{told}: {len(self.sessions)} sessions, {_STEPS} steps, {seconds:.0f} s"
+        print(f"{row}, {dict(counts)}", flush=True)  # noqa: T201  # a row of the table
+        assert has_ended, self.fleet.logs()
+        assert counts["lost"] == 0, self.fleet.logs()
+        assert counts["repeated_effects"] == 0
+        assert counts["repeated_answers"] == 0
+        assert counts["missing"] == 0
+
+
+@asynccontextmanager
+async def queued(site: Site, number: int) -> AsyncIterator[Scene]:
+    """Queue turns; workers are for the test to hire."""
+    engine_url = site.store.replace("postgresql://", "dbos+postgresql://")
+    with fleet(site, engine_url) as workers:
+        secret = await site.token()
+        engine = await open_named_engine(engine_url)
+        stores = ServerStores(site.store, site.places)
+        server = StoredServer(stores, workers.options, queue=engine)
+        async with server.lifespan():
+            caller = Caller(server, secret)
+            sessions = []
+            for at in range(number):
+                session = await caller.begin()
+                path = f"/sessions/{session}/turns"
+                answer = await caller.post(path, {"prompt": f"Work {at}"})
+                assert answer.status == 202, answer.body
+                sessions.append(session)
+            store = (await server.stores.tenant("default")).store
+            yield Scene(workers, store, sessions)
+        await engine.aclose()
+
+
+@pytest.fixture
+def site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
-) -> None:
+) -> Site:
+    """The folder that is served, with sessions in the database."""
     folder, home = tmp_path / "project", tmp_path / "home"
     folder.mkdir()
     home.mkdir()
     monkeypatch.setenv("AMPLIFIER_HOME", str(home))
     monkeypatch.chdir(folder)
-    site = Site(folder, home, postgres.url())
-    engine_url = postgres.url().replace("postgresql://", "dbos+postgresql://")
-    with fleet(site, engine_url) as workers:
-        secret = await site.token()
-        engine = await open_named_engine(engine_url)
-        server = StoredServer(
-            ServerStores(site.store, site.places), workers.options, queue=engine
-        )
-        begun = time.monotonic()
-        async with server.lifespan():
-            caller = Caller(server, secret)
-            sessions = []
-            for number in range(_SESSIONS):
-                session = await caller.begin()
-                path = f"/sessions/{session}/turns"
-                answer = await caller.post(path, {"prompt": f"Work {number}"})
-                assert answer.status == 202, answer.body
-                sessions.append(session)
-            for _ in range(_WORKERS):
-                workers.hire()
-            await _disturb(workers, postgres)
-            store = (await server.stores.tenant("default")).store
-            with anyio.move_on_after(_LIMIT) as waiting:
-                while True:  # the store may be restarted
-                    with suppress(StoreError):
-                        if await _all_ended(store, sessions):
-                            break
-                    await anyio.sleep(0.2)
-            seconds = time.monotonic() - begun
-            counts = await _count(store, workers, sessions)
-        await engine.aclose()
-    told = f"{_WORKERS} workers, {_SESSIONS} sessions, {_STEPS} steps, {_KILLS} kills"
-    print(f"{told}, {_RESTARTS} restarts: {seconds:.0f} s, {dict(counts)}", flush=True)  # noqa: T201  # a row of the table
-    assert not waiting.cancelled_caught, workers.logs()
-    assert counts["lost"] == 0, workers.logs()
-    assert counts["repeated_effects"] == 0
-    assert counts["repeated_answers"] == 0
-    assert counts["missing"] == 0
+    return Site(folder, home, postgres.url())
+
+
+async def test_killed_workers_lose_and_repeat_nothing(
+    site: Site, postgres: PostgresServer
+) -> None:
+    async with queued(site, _SESSIONS) as scene:
+        for _ in range(_WORKERS):
+            scene.fleet.hire()
+        await _disturb(scene.fleet, postgres)
+        told = f"{_WORKERS} workers, {_KILLS} kills, {_RESTARTS} restarts"
+        await scene.require_sound(told)
+
+
+async def test_worker_paused_beyond_its_lease_writes_nothing(site: Site) -> None:
+    async with queued(site, 1) as scene:
+        paused = scene.fleet.hire()
+        await scene.begun()
+        paused.send_signal(signal.SIGSTOP)
+        scene.fleet.hire()
+        await scene.require_sound("paused")
+        (session,) = scene.sessions
+        logs: tuple[LogName, ...] = ("journal", "transcript", "events")
+        before = [await scene.store.read_log(session, log) for log in logs]
+        effects = scene.fleet.effects.read_text()
+        paused.send_signal(signal.SIGCONT)
+        await anyio.sleep(3 * _PERIOD)
+        after = [await scene.store.read_log(session, log) for log in logs]
+
+        assert after == before
+        assert scene.fleet.effects.read_text() == effects
+
+
+async def test_clocks_of_workers_do_not_matter(site: Site) -> None:
+    async with queued(site, 2) as scene:
+        first = scene.fleet.hire(clock=600)
+        await scene.begun()
+        first.kill()
+        scene.fleet.hire(clock=-600)
+        await scene.require_sound("ten minutes fast, ten minutes slow")
+
+
+async def test_worker_without_database_hands_over(
+    site: Site, postgres: PostgresServer
+) -> None:
+    async with queued(site, 2) as scene, Wire.to(postgres) as wire:
+        scene.fleet.hire(port=wire.port)
+        await scene.begun()
+        wire.is_cut = True
+        scene.fleet.hire()
+        await anyio.sleep(30 if "AMPLIFIER_KILL_SESSIONS" in os.environ else 8)
+        wire.is_cut = False
+        await scene.require_sound("cut off")
+        effects = scene.fleet.effects.read_text()
+        await anyio.sleep(_PERIOD)
+
+        assert scene.fleet.effects.read_text() == effects
+
+
+@attrs.define(eq=False)
+class Wire:
+    """A connection to the database that can be cut: what is sent meanwhile is lost, and nobody says so."""
+
+    port: int
+    is_cut: bool = False
+
+    @classmethod
+    @asynccontextmanager
+    async def to(cls, postgres: PostgresServer) -> AsyncIterator[Wire]:
+        """Listen for a block, and pass on to the database."""
+        target = urlsplit(postgres.url())
+        assert target.port is not None
+        host, port = str(target.hostname), target.port
+        async with (
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+            anyio.create_task_group() as group,
+        ):
+            own = listener.extra(anyio.abc.SocketAttribute.local_port)
+            wire = cls(own)
+
+            async def serve(near: anyio.abc.SocketStream) -> None:
+                far = await anyio.connect_tcp(host, port)
+                async with near, far, anyio.create_task_group() as both:
+                    both.start_soon(wire.carry, near, far)
+                    both.start_soon(wire.carry, far, near)
+
+            group.start_soon(listener.serve, serve)
+            yield wire
+            group.cancel_scope.cancel()
+
+    async def carry(
+        self, source: anyio.abc.SocketStream, target: anyio.abc.SocketStream
+    ) -> None:
+        """Pass on what comes, or lose it."""
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, OSError):
+            async for data in source:
+                if self.is_cut:
+                    await anyio.sleep_forever()  # as a cable that was pulled
+                await target.send(data)
 
 
 async def _disturb(workers: Fleet, postgres: PostgresServer) -> None:

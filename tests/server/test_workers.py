@@ -190,7 +190,7 @@ def delegating(site: Site) -> None:
     file = site.home / "plan.json"
     plan = json.loads(file.read_text())
     task: JSONValue = {"agent": "scribe", "instruction": "Write the notes"}
-    own: JSONValue = [
+    own: list[JSONValue] = [
         {"tool_calls": [{"name": "task", "arguments": task}]},
         "All is written.",
     ]
