@@ -46,6 +46,7 @@ NIGHTLY = [
     *(f"scaffold({kind})" for kind in KINDS),
     *(
         "kill_points",
+        "serve_load",
         "cancel_matrix",
         "bad_modules",
         "soak",
@@ -173,6 +174,20 @@ def turn_kills(session: nox.Session) -> None:
         AMPLIFIER_KILL_PAUSE="2",
         AMPLIFIER_KILLS="60",
         AMPLIFIER_KILL_RESTARTS="2",
+    )
+
+
+@nox.session(python=DEFAULT)
+def serve_load(session: nox.Session) -> None:
+    """Have 500 readers follow a session over two servers, and 10,000 want to; a row of figures for each."""
+    install_workspace(session)
+    run_full(
+        session,
+        "-s",
+        "tests/server/test_load.py",
+        AMPLIFIER_FOLLOWERS="500",
+        AMPLIFIER_CROWD="10000",
+        AMPLIFIER_TURNS="100",
     )
 
 

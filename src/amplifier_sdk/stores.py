@@ -27,6 +27,7 @@ __all__ = [
     "Lease",
     "LogEntry",
     "LogName",
+    "NamespacedStore",
     "SessionLog",
     "SessionStore",
     "StoreOpener",
@@ -288,6 +289,19 @@ class SessionStore(Protocol):
 
     async def aclose(self) -> None:
         """Close the store; a second call does nothing. Leases are not released by it."""
+        ...
+
+
+@runtime_checkable
+class NamespacedStore(SessionStore, Protocol):
+    """A store whose connections serve several namespaces, such as the tenants of a server."""
+
+    def in_namespace(self, namespace: str) -> SessionStore:
+        """Return the sessions of another namespace over the same connections, which end with this store.
+
+        Args:
+            namespace: whose sessions are meant; nothing of another one is seen.
+        """
         ...
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import attrs
 import httpx2
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -33,9 +34,24 @@ HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title=
 SCREENS = os.environ.get("AMPLIFIER_TEST_SCREENS")
 
 
+@attrs.frozen
+class ServerProcess:
+    """A server in a process of its own, and where it serves."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+
 @contextmanager
 def served(site: Site, *options: str) -> Iterator[str]:
     """Run the command as a process and yield where it serves."""
+    with serving(site, *options) as server:
+        yield server.url
+
+
+@contextmanager
+def serving(site: Site, *options: str) -> Iterator[ServerProcess]:
+    """Run the command as a process."""
     command = [sys.executable, "-m", "amplifier", "serve", "--port", "0", *options]
     with subprocess.Popen(
         command, cwd=site.folder, stderr=subprocess.PIPE, text=True
@@ -45,7 +61,7 @@ def served(site: Site, *options: str) -> Iterator[str]:
             for line in process.stderr:
                 if line.startswith("Serving at "):
                     break
-            yield line.removeprefix("Serving at ").strip()
+            yield ServerProcess(process, line.removeprefix("Serving at ").strip())
         finally:
             process.terminate()
             process.communicate(timeout=30)

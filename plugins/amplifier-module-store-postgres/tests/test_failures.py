@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
 from uuid import uuid4
 
 import anyio
@@ -14,7 +15,7 @@ from psycopg import sql
 
 from amplifier.testing.postgres import PASSWORD, PostgresServer, running_server
 from amplifier_module_store_postgres import PostgresSessionStore, open_store
-from amplifier_module_store_postgres._database import Connection
+from amplifier_module_store_postgres._database import POOL_SIZE, Connection
 from amplifier_sdk.errors import (
     LeaseLostError,
     StoreError,
@@ -22,7 +23,7 @@ from amplifier_sdk.errors import (
     StoreVersionError,
 )
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.stores import LogEntry, SessionLog
+from amplifier_sdk.stores import LogEntry, NamespacedStore, SessionLog
 
 pytestmark = pytest.mark.process
 
@@ -249,6 +250,30 @@ async def test_namespaces_see_nothing_of_each_other(
         await other.renew(lease)
     await other.aclose()
     assert await store.read_record("s1") is not None
+
+
+async def test_namespaces_share_connections_and_nothing_else(
+    server: PostgresServer, store: PostgresSessionStore, namespace: str
+) -> None:
+    lease = await store.acquire("s1", owner="worker 1", period=60)
+    await store.write_record(lease, {**RECORD, "name": "secret"})
+    others = [store.in_namespace(f"{namespace}-{number}") for number in range(20)]
+    assert all(isinstance(other, NamespacedStore) for other in others)
+
+    async with anyio.create_task_group() as tasks:
+        for other in others:
+            tasks.start_soon(partial(other.acquire, "s1", owner="worker", period=60))
+    found = [await other.read_record("s1") for other in others]
+    await others[0].aclose()
+
+    assert found == [None] * 20
+    assert await store.read_record("s1") is not None
+    with psycopg.connect(server.url()) as connection:
+        count = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'amplifier'"
+        ).fetchone()
+    assert count is not None
+    assert count[0] <= POOL_SIZE
 
 
 @pytest.mark.parametrize("text", ["\0", "a\0b"])

@@ -14,7 +14,7 @@ from amplifier.app.store.openers import FILES, open_named_store
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.stores import SessionStore
+from amplifier_sdk.stores import NamespacedStore, SessionStore
 
 __all__ = ["DEFAULT_TENANT", "ServerStores", "Tenant", "check_tenant"]
 
@@ -106,9 +106,14 @@ class ServerStores:
         return attrs.evolve(self.places, working_dir=folder, root=folder)
 
     async def _open(self, namespace: str, places: Places) -> SessionStore:
-        if self.name != FILES:
-            return await open_named_store(self.name, places, namespace=namespace)
-        return FileSessionStore(ProjectSessions(self._folder(namespace)))
+        if self.name == FILES:
+            return FileSessionStore(ProjectSessions(self._folder(namespace)))
+        if namespace != _SERVER:
+            server = await self.server()
+            # connections are few, and tenants may be many
+            if isinstance(server, NamespacedStore):
+                return server.in_namespace(namespace)
+        return await open_named_store(self.name, places, namespace=namespace)
 
     def _folder(self, namespace: str) -> Path:
         return self.places.state / "served" / namespace

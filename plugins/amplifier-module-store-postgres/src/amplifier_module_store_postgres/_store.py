@@ -57,11 +57,17 @@ class PostgresSessionStore:
         database: the connections.
         namespace: whose sessions they are.
         followers: those who wait for changes.
+        is_owner: whether the connections end with it.
     """
 
     database: Database
     namespace: str
     followers: Followers
+    is_owner: bool = True
+
+    def in_namespace(self, namespace: str) -> PostgresSessionStore:
+        """Return the sessions of another namespace over the same connections, which end with this store."""
+        return attrs.evolve(self, namespace=namespace, is_owner=False)
 
     async def acquire(self, session_id: str, *, owner: str, period: float) -> Lease:
         """Take the lease on a session; see the protocol, as of all methods."""
@@ -189,6 +195,8 @@ class PostgresSessionStore:
 
     async def aclose(self) -> None:
         """Close the store; a second call does nothing."""
+        if not self.is_owner:
+            return
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(self.followers.stop)
             await self.database.aclose()
