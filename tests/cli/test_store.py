@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,7 +19,14 @@ from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import SessionStore
-from tests.cli.programs import BACKENDS, call, run, start, write_plan
+from tests.cli.programs import (
+    BACKENDS,
+    call,
+    read_until,
+    run,
+    start,
+    write_plan,
+)
 
 URL: Final = "shared://db/sessions"
 
@@ -116,6 +127,50 @@ def test_a_question_waits_in_the_store(tmp_path: Path) -> None:
     assert "No question waits" in call("questions").stderr
 
 
+def test_a_folder_that_nobody_trusts_chooses_no_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would send all that is said to a server of its author."""
+    monkeypatch.chdir(tmp_path)
+    plan = str(write_plan(tmp_path, ["Milk."]))
+    settings = tmp_path / ".amplifier" / "settings.yaml"
+    settings.parent.mkdir()
+    settings.write_text(f"sessions:\n  store: {URL}\n")
+    call("run", "--plan", plan, "What?")
+
+    assert not (tmp_path / "shared").exists()
+    assert len(json.loads(call("session", "list", "--json").stdout)) == 1
+
+
+def test_what_is_stored_elsewhere_has_no_secrets(tmp_path: Path) -> None:
+    letters = random.Random(5).choices(string.ascii_letters + string.digits, k=36)
+    secret = f"ghp_{''.join(letters)}"
+    plan = str(write_plan(tmp_path, [f"I noted {secret}."], "hooks-redaction"))
+    call("run", "--plan", plan, "--store", URL, f"Note {secret}")
+    files = [file for file in (tmp_path / "shared").rglob("*") if file.is_file()]
+
+    assert len(files) > 3
+    assert not [file for file in files if secret.encode() in file.read_bytes()]
+
+
+def test_a_store_and_no_session_contradict_each_other() -> None:
+    refused = call("run", "--no-keep", "--store", URL, "What?", expect=2)
+
+    assert "--no-keep that it is not" in refused.output
+
+
+def test_a_name_in_a_store_leads_nowhere_else(tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path, ["Milk."]))
+    call("run", "--plan", plan, "--store", URL, "What?")
+    (folder,) = (tmp_path / "shared").rglob("sessions/*")
+    (outside := tmp_path / "outside").write_text("mine")
+    (folder / "link.txt").symlink_to(outside)
+    (folder / "folder").mkdir()
+    call("continue", "--store", URL, "And now?", expect=1)
+
+    assert outside.read_text() == "mine"
+
+
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
     programs = find_programs()
@@ -150,6 +205,31 @@ def test_a_process_that_is_killed_leaves_its_turn_in_the_database(
     assert held.returncode == 1
     assert "is being written by amplifier" in held.stderr
     assert "Traceback" not in held.stderr
+
+
+@pytest.mark.process
+@pytest.mark.timeout(90)
+def test_a_turn_that_is_stopped_lets_go_of_its_session(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    waits: JSONObject = {"tool_calls": [{"name": "wait", "arguments": {}}]}
+    plan = write_plan(tmp_path, [waits], "tool-trials")
+    place = ("--store", database, "--namespace", "stopped")
+    command = ("run", "--plan", str(plan), *place, "--output", "ndjson", "go")
+    with start(*command) as program:
+        assert program.stdout is not None
+        while b"tool_started" not in program.stdout.readline():
+            assert program.poll() is None
+        os.killpg(program.pid, signal.SIGINT)
+        read_until(program.stderr, "Ctrl-C again stops at once.")
+        os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(30) == 130
+    (session,) = json.loads(run("session", "list", *place, "--json").stdout)
+    shown = run("session", "show", session["session_id"], *place)
+
+    assert (session["state"], session["turn_count"]) == ("idle", 1)
+    assert "go" in shown.stdout
 
 
 @pytest.mark.process

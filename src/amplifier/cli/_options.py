@@ -219,6 +219,10 @@ class SessionChoices(NamedTuple):
             raise click.UsageError(
                 "--keep and --no-keep are about a new session; a resumed one is stored"
             )
+        if self.keep is False and (self.store or self.namespace):
+            raise click.UsageError(
+                "--store and --namespace say where a session is stored, --no-keep that it is not"
+            )
         if self.with_current_plan and not latest and resume is None:
             raise click.UsageError(
                 "--with-current-plan is about a stored session; name one with --resume"
