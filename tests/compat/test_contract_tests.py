@@ -162,6 +162,24 @@ def test_contract_tests_have_our_fixtures_beside_the_wheel(
     assert re.search(r"\b9 passed", done.stdout), done.stdout + done.stderr
 
 
+@pytest.mark.process
+def test_a_module_is_validated_beside_the_wheel(tmp_path: Path) -> None:
+    wheel = write_wheel(tmp_path / "wheel")
+    root = project(tmp_path, "tool-words", "Tool", "tool")
+    program = (
+        f"import sys; sys.path.append({str(wheel)!r});"
+        "from amplifier.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "module", "validate", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "\nvalid: " in done.stdout, done.stdout + done.stderr
+
+
 VALIDATORS = {
     "tool": ToolValidator,
     "provider": ProviderValidator,

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(
-    code: str, folder: Path, environment: Mapping[str, str] | None = None
+    code: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run code in a Python of its own, in a folder that is on its path."""
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -193,3 +195,19 @@ def test_a_module_that_imports_the_name_late_is_one_of_the_originals(
     done = run(code, tmp_path)
 
     assert done.stdout.splitlines()[:2] == ["[]", "AdaptedTool"], done.stderr
+
+
+@pytest.mark.process
+def test_programs_that_tools_start_find_the_name_too(tmp_path: Path) -> None:
+    child = "import amplifier_core.models as m; print(m.__name__)"
+    done = run(
+        "import amplifier.compat, subprocess, sys\n"
+        "from amplifier_kit.processes import allowed_environment\n"
+        "assert 'PYTHONPATH' not in allowed_environment()\n"
+        "amplifier.compat.install()\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], check=True, env=allowed_environment())",
+        tmp_path,
+        {"PYTHONPATH": str(tmp_path / "another")},
+    )
+
+    assert done.stdout.strip() == "amplifier.compat.original.models", done.stderr

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from amplifier.kernel.modules.adapters import adapted, provide
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.modules.shapes import ImportedModule, load_plugin, main_of
@@ -124,6 +125,8 @@ def check_ready(loaded: CheckedModule) -> CheckResult:
 def _import(task: ChildTask) -> ImportedModule:
     """Import the package and find in it what the entry point names, or what stands for the module."""
     name, _, path = task.target.partition(":")
+    # as sessions load it, a module of another kernel among them
+    provide()
     package = import_module(name)
     target: object = package
     # as `importlib.metadata.EntryPoint.load` does it
@@ -131,7 +134,7 @@ def _import(task: ChildTask) -> ImportedModule:
         target = getattr(target, attribute)
     if not path:
         target = main_of(package, task.module)
-    return ImportedModule(id=task.module, target=target, package=package)
+    return adapted(ImportedModule(id=task.module, target=target, package=package))
 
 
 def _elsewhere(imported: ImportedModule, location: Path | None) -> str | None:

@@ -29,6 +29,12 @@ ORDINARY_VARIABLES: Final = (
 """What programs need to find each other and to speak the person's language; none of it is secret."""
 
 
+_NAMES_OF_OTHERS: Final = os.path.abspath(
+    os.path.join(__file__, *[os.pardir] * 3, "amplifier", "compat", "children")
+)
+"""The folder through which child Pythons import the names of another kernel, once this process provides them."""
+
+
 def allowed_environment(
     patterns: Sequence[str] = (),
     added: Mapping[str, str] | None = None,
@@ -37,7 +43,8 @@ def allowed_environment(
 ) -> dict[str, str]:
     """Return the ordinary variables, those whose names match a pattern, and some that are added.
 
-    The search path loses what counts from the working directory: a project would choose the programs.
+    The search path loses what counts from the working directory: a project would choose the programs. Of `PYTHONPATH`
+    one folder of our own stays, where modules of another kernel are in use: what they start may import its names.
 
     Args:
         patterns: names, with `*` for any characters.
@@ -52,4 +59,6 @@ def allowed_environment(
         if any(fnmatchcase(name, entry) for entry in listed)
     }
     path = safe_path(kept.get("PATH", "")) or os.defpath
+    if _NAMES_OF_OTHERS in source.get("PYTHONPATH", "").split(os.pathsep):
+        kept.setdefault("PYTHONPATH", _NAMES_OF_OTHERS)
     return {**kept, "PATH": path, **(added or {})}
