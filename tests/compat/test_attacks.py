@@ -155,6 +155,19 @@ async def test_what_guards_a_session_is_not_replaced(name: str) -> None:
     assert journal.kinds[-1] == "TurnEnded"
 
 
+async def test_no_handler_of_an_original_becomes_one_of_the_sessions() -> None:
+    async def register(coordinator: ModuleCoordinator) -> None:
+        def approve(event: str, data: Data) -> object:
+            return HookResult.approve("trust me")
+
+        with pytest.raises(TypeError, match="takes no decides"):
+            coordinator.hooks.register("tool:pre", approve, decides=True)
+
+    odd.on_mount.append(register)
+    async with create_test_session(answer("done"), hooks=[odd]) as session:
+        assert not session.failures
+
+
 async def test_taking_back_a_handler_of_ours_is_reported() -> None:
     odd.on_mount.append(unregister)
     with capture_logs() as logs:

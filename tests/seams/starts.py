@@ -18,6 +18,7 @@ from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.server.activity import ActivityLog
+from amplifier.compat.original.session import AmplifierSession as OriginalSession
 from amplifier.server.application import StoredServer
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores
@@ -377,10 +378,12 @@ class EmbeddedStart(Start):
 
 @asynccontextmanager
 async def _opened(
-    stage: Stage, shelf: Shelf | None = None
+    stage: Stage,
+    shelf: Shelf | None = None,
+    kind: type[AmplifierSession] = AmplifierSession,
 ) -> AsyncIterator[AmplifierSession]:
     """Open a session of the plan as a program does, with the capabilities that modules need."""
-    session = AmplifierSession(stage.plan, session_id=stage.session_id)
+    session = kind(stage.plan, session_id=stage.session_id)
     session.coordinator.register_capability("session.working_dir", str(stage.project))
     session.coordinator.register_capability("session.dir", str(stage.home / "embedded"))
     if shelf is not None:
@@ -398,6 +401,18 @@ class EmbeddedPlan(EmbeddedStart):
     async def embed(self, stage: Stage) -> str:
         stage.resume()
         async with _opened(stage) as session:
+            return await session.execute(stage.given)
+
+
+class EmbeddedOriginal(EmbeddedStart):
+    """A session of a plan, opened by an application of the original."""
+
+    name = "embedded-original"
+    backends: ClassVar[tuple[str, ...]] = ("asyncio",)
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        async with _opened(stage, kind=OriginalSession) as session:
             return await session.execute(stage.given)
 
 
@@ -662,6 +677,7 @@ STARTS: Final[tuple[Start, ...]] = (
     McpAgent(),
     ToolInvoke(),
     EmbeddedPlan(),
+    EmbeddedOriginal(),
     EmbeddedAgent(),
     ServedAgent(),
     ServedSession(),

@@ -131,7 +131,11 @@ def _model(value: object, depth: int) -> object:
 
 def _attrs(value: object, depth: int) -> object:
     names = attrs.fields_dict(cast("type[attrs.AttrsInstance]", type(value)))
-    written = {name: plain_copy(getattr(value, name), depth) for name in names}
+    written = {
+        name: plain_copy(getattr(value, name), depth)
+        for name in names
+        if not name.startswith("_")
+    }
     extras = written.pop("extras", None)
     # values of the SDK keep there what they do not know, which is a field elsewhere
     if isinstance(extras, dict):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from amplifier_core import AmplifierSession, ApprovalTimeoutError
+from amplifier_core import AmplifierSession
+from amplifier_core.approval import ApprovalTimeoutError
 from amplifier_core.models import HookResult
 from amplifier_core.module_sources import ModuleNotFoundError
 

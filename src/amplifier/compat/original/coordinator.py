@@ -27,6 +27,7 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier.kernel.spans import current_module
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 
 __all__ = ["ModuleCoordinator"]
@@ -174,9 +175,9 @@ class _Shown(ModuleCoordinator):
         """Offer a value to modules, in place of an earlier one of the name.
 
         Raises:
-            ValueError: it is one of those that guard the session.
+            ValueError: a module offers one of those that guard the session.
         """
-        if name in GUARDS:
+        if name in GUARDS and self._is_module(current_module.get()):
             raise ValueError(
                 f"The capability {name!r} guards the session; a module of the original cannot replace it"
             )

@@ -7,13 +7,14 @@ session's registry has.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, cast
 
 from amplifier.compat.handlers import Handler, OriginalHandler
 from amplifier.compat.original.models import ContextInjection, HookResult
 from amplifier.compat.plain import plain_object
 from amplifier.compat.results import original_result
 from amplifier.kernel.reports import report
+from amplifier.kernel.spans import current_module
 from amplifier.kernel.turn.registry import HookRegistry as KernelRegistry
 from amplifier_sdk.contracts import Unregister
 
@@ -50,8 +51,23 @@ class HookRegistry(KernelRegistry):
         handler: Handler,
         priority: int = 0,
         name: str | None = None,
+        **native: object,
     ) -> Unregister:
-        """Call a handler on each event; return what takes that back."""
+        """Call a handler on each event; return what takes that back.
+
+        With an option that only the session's registry has, the handler is one of the session's: the kernel registers
+        so on the sessions of the original's applications.
+
+        Raises:
+            TypeError: a module gives such an option, or the handler cannot be called.
+        """
+        if native:
+            if self.is_module(current_module.get()):
+                raise TypeError(f"register() takes no {', '.join(native)}")
+            return cast(
+                "Unregister",
+                super().register(event, handler, priority, name, **native),  # type: ignore[call-overload]  # passed on
+            )
         # named here: the kernel would name it after the adapter
         if name is None:
             name = getattr(handler, "__name__", None) or type(handler).__name__
