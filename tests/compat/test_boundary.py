@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
 import anyio
 import pytest
@@ -27,7 +26,7 @@ from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.compat.modules import hook, odd, provider
+from tests.compat.modules import hook, loop, odd, provider
 from tests.doubles import answer, call, calling
 
 SECRET = "hunter2-hunter2"
@@ -480,10 +479,24 @@ async def test_options_that_spawning_does_not_take_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "runs"),
-    [("tool_use", 1), ("end_turn", 1), ("max_tokens", 0), ("refusal", 0)],
+    [
+        (None, 1),
+        ("tool_use", 1),
+        ("end_turn", 1),
+        ("STOP", 1),
+        ("FinishReason.STOP", 1),
+        ("completed", 1),
+        ("a-new-word", 1),
+        ("max_tokens", 0),
+        ("MAX_TOKENS", 0),
+        ("incomplete", 0),
+        ("refusal", 0),
+        ("FinishReason.SAFETY", 0),
+        ("error", 0),
+    ],
 )
 async def test_no_tool_runs_from_an_answer_that_was_cut_off(
-    reason: Literal["tool_use", "end_turn", "max_tokens", "refusal"],
+    reason: str | None,
     runs: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -507,6 +520,39 @@ async def test_no_tool_runs_from_an_answer_that_was_cut_off(
         await session.execute("go")
 
     assert work.call_count == runs
+
+
+@pytest.mark.parametrize("orchestrator", [None, loop])
+async def test_a_provider_reads_the_calls_of_its_own_answers(
+    orchestrator: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = provider.ScriptedProvider.complete
+
+    async def in_blocks(self: object, request: object, **options: object) -> object:
+        made = await complete(self, request, **options)
+        made.tool_calls = None
+        return made
+
+    def parse(self: object, response: provider.ChatResponse) -> list[object] | None:
+        return [
+            provider.ToolCall(id=block.id, name=block.name, arguments=block.input)
+            for block in response.content
+            if block.type == "tool_call"
+        ] or None
+
+    monkeypatch.setattr(provider.ScriptedProvider, "complete", in_blocks)
+    monkeypatch.setattr(provider.ScriptedProvider, "parse_tool_calls", parse)
+    step = {"id": "c1", "name": "plain", "input": {}}
+    work = MockTool("plain")
+    async with create_test_session(
+        provider=provider,
+        tools=[work],
+        orchestrator=orchestrator,
+        configs={"provider": {"steps": [step, "done"]}},
+    ) as session:
+        assert await session.execute("go") == "done"
+
+    assert work.call_count == 1
 
 
 async def test_the_log_has_no_secret_that_stood_in_a_model(tmp_path: Path) -> None:

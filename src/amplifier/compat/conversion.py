@@ -41,15 +41,23 @@ __all__ = [
     "original_response",
 ]
 
-FINISH_REASONS: Final[Mapping[str, str]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "max_tokens": "length",
-    "refusal": "content_filter",
+_WORDS: Final[Mapping[str, str]] = {
+    "stop": "stop end_turn stop_sequence completed complete",
+    "tool_calls": "tool_calls tool_use function_call",
+    "length": """
+        length max_tokens max_output_tokens incomplete model_length token_limit
+        context_window_exceeded model_context_window_exceeded
+    """,
+    "content_filter": """
+        content_filter content_filtered refusal safety recitation blocklist spii
+        prohibited_content image_safety guardrail_intervened
+    """,
+    "error": "error failed cancelled malformed_function_call malformed_model_output",
 }
-"""The vendors' words for why an answer ended, which original providers pass on, and the SDK's."""
+FINISH_REASONS: Final[Mapping[str, str]] = {
+    word: reason for reason, words in _WORDS.items() for word in words.split()
+}
+"""The vendors' words for why an answer ended, in small letters, and the SDK's. Original providers pass them on."""
 
 _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 _ORIGINAL: Final = "_original"
@@ -284,20 +292,25 @@ def native_response(
     Raises:
         ValueError: a block is none.
     """
-    reason = response.finish_reason
-    if reason is not None:
-        reason = FINISH_REASONS.get(reason, reason)
     native = chat.ChatResponse(
         content=[native_block(block) for block in response.content or ()],
         tool_calls=tuple(native_call(call) for call in calls) if calls else None,
         usage=_native_usage(response.usage),
         degradation=_native_degradation(response.degradation),
-        finish_reason=reason,
+        finish_reason=_finish_reason(response.finish_reason),
         metadata=_json(response.metadata),
     )
     # a loop of the original finds the very answer, with what its provider added to it
     vars(native)[_ORIGINAL] = response
     return native
+
+
+def _finish_reason(given: str | None) -> str | None:
+    """Return why an answer ended; `None` for a word that says nothing of it, as no loop of the original asks."""
+    if given is None:
+        return None
+    # some vendors' are enumerations, and some write them large
+    return FINISH_REASONS.get(str(given).rpartition(".")[2].lower())
 
 
 def native_block(block: object) -> ContentBlock:

@@ -138,7 +138,11 @@ class ShownProvider:
     def parse_tool_calls(
         self, response: message_models.ChatResponse
     ) -> list[message_models.ToolCall]:
-        """Return the calls of an answer."""
+        """Return the calls of an answer; a provider of the original reads its own."""
+        provider = unwrapped_provider(self.native)
+        if isinstance(provider, AdaptedProvider):
+            calls = provider.original.parse_tool_calls(response)
+            return cast("list[message_models.ToolCall]", list(calls or ()))
         if response.tool_calls is not None:
             return list(response.tool_calls)
         native = native_response(response, None)
