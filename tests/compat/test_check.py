@@ -71,6 +71,8 @@ def test_submodules_and_what_only_checkers_see(tmp_path: Path) -> None:
         ('c.mount("storage", x)', "mount-points-are-fixed"),
         ("def input_schema(self): ...", "arguments-are-validated"),
         ('c.get_capability("session.spawn")', "children-are-narrower"),
+        ('__amplifier_module_type__ = "hook"', "failed-hooks-end-the-start"),
+        ('coordinator.hooks.unregister("x")', "handlers-of-the-session-stay"),
         (
             "try: f()\nexcept asyncio.CancelledError: pass",
             "cancellation-is-not-swallowed",

@@ -143,7 +143,7 @@ def test_every_command_of_the_page_runs(folder: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     for text in (
-        "amplifier_core.ToolResult (__init__.py:",
+        blocks("text")[0],
         "Done.",
         "From the bundle.",
         "From the profile.",

@@ -124,6 +124,22 @@ async def test_an_original_context_serves_our_loop() -> None:
     assert [message["timestamp"] for message in messages] == ["now", "now"]
 
 
+async def test_an_original_context_gets_what_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[dict[str, object]] = []
+
+    async def view(self: context.ListContext, **arguments: object) -> list[object]:
+        given.append(arguments)
+        return list(self.messages)
+
+    monkeypatch.setattr(context.ListContext, "get_messages_for_request", view)
+    async with create_test_session(answer("hi"), context=context) as session:
+        await session.execute("hello")
+
+    assert given[0].keys() == {"token_budget", "provider"}
+
+
 async def test_an_original_loop_calls_our_provider_and_tools() -> None:
     script = [calling(call("count_words", {"text": "x y"})), answer("two")]
     async with create_test_session(*script, tools=[tool], orchestrator=loop) as session:

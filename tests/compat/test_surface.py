@@ -172,6 +172,7 @@ async def test_a_loader_lists_what_is_installed_and_mounts_it() -> None:
     assert found["loop-basic"].mount_point == "orchestrator"
     assert found["loop-basic"].model_dump()["name"] == "Loop Basic"
     assert coordinator.get("context") is not None
+    assert getattr(loader, "_added_paths") == []  # noqa: B009  # as applications read it
     loader.cleanup()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, cast
 
 from amplifier.compat.plain import plain_copy
@@ -37,9 +37,7 @@ class AdaptedContext:
         self.original: OriginalContext = original
         view = getattr(original, "get_messages_for_request", None)
         self._view = view
-        self._takes: frozenset[str] = frozenset()
-        if view is not None:
-            self._takes = frozenset(inspect.signature(view).parameters)
+        self._takes = frozenset() if view is None else _taken_by(view)
 
     async def add_message(self, message: MessageDict, /) -> None:
         """Append a message."""
@@ -56,7 +54,6 @@ class AdaptedContext:
             given["provider"] = provider.original
         elif provider is not None:
             given["provider"] = ShownProvider(provider)
-        # older contexts take no budget, and some no provider
         taken = {key: value for key, value in given.items() if key in self._takes}
         return _stored(await self._view(**taken))
 
@@ -111,6 +108,14 @@ class ShownContext:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.native, name)
+
+
+def _taken_by(view: Callable[..., object]) -> frozenset[str]:  # type: ignore[explicit-any]  # any signature
+    """Return which of the view's two arguments a context takes: older ones take no budget, and some no provider."""
+    parameters = inspect.signature(view).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return frozenset({"token_budget", "provider"})
+    return frozenset(each.name for each in parameters)
 
 
 def _own(message: Mapping[str, object]) -> dict[str, object]:

@@ -95,6 +95,21 @@ def _spawns(node: ast.AST) -> bool:
     return _event(_calls(node, "get_capability")) == "session.spawn"
 
 
+def _is_hook(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id="__amplifier_module_type__")],
+            value=ast.Constant(value="hook"),
+        ):
+            return True
+        case _:
+            return False
+
+
+def _unregisters(node: ast.AST) -> bool:
+    return _calls(node, "unregister") is not None
+
+
 _MOUNT_POINTS: Final = frozenset(
     {
         "context",
@@ -131,6 +146,16 @@ DIFFERENCES: Final = (
         "mount-points-are-fixed",
         "only the original's mount points exist",
         _mounts_elsewhere,
+    ),
+    Difference(
+        "failed-hooks-end-the-start",
+        "a hook whose mount raises ends the session's start, as it may be a guard",
+        _is_hook,
+    ),
+    Difference(
+        "handlers-of-the-session-stay",
+        "a handler of the session's own modules is not unregistered by its name",
+        _unregisters,
     ),
     Difference(
         "children-are-narrower",

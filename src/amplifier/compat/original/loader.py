@@ -63,6 +63,11 @@ class ModuleLoader(KernelLoader):
             module_id, config, source_hint, coordinator=coordinator, **hints
         )
 
+    @property
+    def _added_paths(self) -> list[str]:
+        """The folders that `load` added to `sys.path`; applications hand them on to what they start."""
+        return list(self._paths.folders)
+
     async def initialize(
         self, module: Callable[[object], Awaitable[object]], coordinator: object
     ) -> Callable[[], object] | None:

@@ -217,6 +217,11 @@ class ImportPaths:
     def __init__(self) -> None:
         self._folders: list[str] = []
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders, the first added first."""
+        return tuple(self._folders)
+
     def add(self, folder: str) -> None:
         """Make what a folder holds importable until `release`; what is on the path already stays there."""
         with _LOCK:
