@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from amplifier_core import HookResult as OriginalResult
+from amplifier_core import ToolResult as OriginalToolResult
 from amplifier_core.models import ApprovalRequest, ApprovalResponse
 
 import amplifier_module_hooks_logging
@@ -155,6 +156,30 @@ async def test_sending_back_the_copy_is_no_change() -> None:
 
     assert recorder.one("tool:post")["result"] == given
     assert result == '{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ("shorter", "shorter"),
+        (["a"], '["a"]'),
+        ({"success": True, "output": "new"}, "new"),
+        (OriginalToolResult(output={"b": 2}), '{"b": 2}'),
+    ],
+)
+@pytest.mark.parametrize("key", ["result", "tool_result"])
+async def test_a_changed_result_reaches_the_model(
+    key: str, changed: object, text: str
+) -> None:
+    async def change(event: str, data: Data) -> object:
+        return {"action": "modify", "data": {**data, key: changed}}
+
+    odd.handlers["tool:post"] = change
+    given = ToolResult(output={"a": 1})
+    async with create_test_session(
+        *script(), tools=[MockTool("plain", given)], hooks=[odd]
+    ) as session:
+        assert await results(session) == [text]
 
 
 async def test_a_handler_has_copies_and_nothing_of_the_session() -> None:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import attrs
 
 from amplifier.compat.plain import plain_copy
 from amplifier.compat.results import native_hook_result
-from amplifier_sdk.results import HookResult
+from amplifier_sdk.events import TOOL_POST
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.results import HookResult, ToolResult
 
 __all__ = ["Handler", "OriginalHandler"]
+
+_RESULTS: Final = frozenset({"result", "tool_result"})
 
 Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[object] | object]
 """A handler of the original: it gets the event's name and data."""
@@ -44,11 +48,21 @@ class OriginalHandler:
         result = native_hook_result(answer)
         if result.action != "modify" or result.data is None:
             return result
-        return attrs.evolve(result, data=_changes(result.data, data))
+        changes = _changes(result.data, data)
+        if event == TOOL_POST:
+            changes = {key: _result(key, value) for key, value in changes.items()}
+        return attrs.evolve(result, data=changes)
 
 
 def _copied(data: Mapping[str, object]) -> dict[str, object]:
     return cast("dict[str, object]", plain_copy(data))
+
+
+def _result(key: str, value: object) -> object:
+    """Return what the model gets in place of a result, which a handler may give as its output alone."""
+    if key not in _RESULTS or isinstance(value, (Mapping, ToolResult)) or value is None:
+        return value
+    return ToolResult(output=cast("JSONValue", plain_copy(value)))
 
 
 def _changes(
