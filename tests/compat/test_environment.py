@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 
 PACKAGE = "amplifier_module_tool_bash"
 SOURCE = """
