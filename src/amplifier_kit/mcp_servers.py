@@ -33,7 +33,8 @@ class ShownServer:
 
     Args:
         name: its name.
-        declared_by: `plan` for a plan, a profile or settings, `home` for the person's own file, `project` for a file
+        declared_by: `plan` for a plan, a profile or settings, `home` for the person's own file, `plugin` for one of
+            their plugins, `project` for a file
             of the project's folder.
         state: how it is.
         problem: why it cannot be used, in one line; `None` where it can.
@@ -44,7 +45,7 @@ class ShownServer:
     """
 
     name: str
-    declared_by: Literal["plan", "home", "project"]
+    declared_by: Literal["plan", "home", "plugin", "project"]
     state: ShownState
     problem: str | None = None
     written: Mapping[str, JSONValue] = attrs.field(factory=dict)

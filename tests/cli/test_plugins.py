@@ -72,3 +72,19 @@ def test_what_a_plugin_would_run_is_shown_whole_and_inert(plugin: Path) -> None:
 def test_a_bare_word_says_what_to_type() -> None:
     told = call("plugin", "add", "careful", expect=1).stderr
     assert "OWNER/REPO on GitHub, a path that begins with './'" in told
+
+
+def test_a_marketplace_is_listed_before_a_plugin_is_named(tmp_path: Path) -> None:
+    entries = [
+        {"name": "tides", "source": "./t", "description": "Knows \x1b[2Jtides."},
+        {"name": "careful", "source": "./careful"},
+    ]
+    text = json.dumps({"name": "m", "plugins": entries})
+    write(tmp_path / "market/.claude-plugin/marketplace.json", text)
+
+    listed = call("plugin", "add", "./market", "--dry-run").stdout
+    assert listed.splitlines() == [
+        "NAME     DESCRIPTION",
+        "careful",
+        "tides    Knows \\x1b[2Jtides.",
+    ]

@@ -462,6 +462,51 @@ async def test_a_plugin_that_was_agreed_to_is_used_as_it_was(
                 pass
 
 
+@pytest.mark.process
+async def test_what_a_hook_leaves_beside_it_is_no_change(
+    home: Path, open_session: OpenSession, run: Run, write_plugin: WritePlugin
+) -> None:
+    files = {
+        **FILES,
+        "deny.sh": '#!/bin/sh\ntouch "$CLAUDE_PLUGIN_ROOT/state" && echo noted >&2\nexit 2\n',
+    }
+    folder = write_plugin(DENYING, files, at=home / "plugins/guard")
+    agree(folder)
+    (folder / "hooks/__pycache__").mkdir()
+    (folder / "hooks/__pycache__/a.pyc").write_bytes(b"x")
+    (folder / "__pycache__").mkdir()
+
+    for _ in range(2):
+        async with open_session({}, "hello", tools=[MockTool("bash", "x")]) as session:
+            assert "noted" in await output_of(session, run)
+    assert not (folder / "state").exists()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{".mcp.json": "{}"}, {".claude-plugin/plugin.json": '{"mcpServers": {"x": {}}}'}],
+)
+async def test_servers_of_a_plugin_elsewhere_are_not_started_and_reported(
+    home: Path,
+    tmp_path: Path,
+    open_session: OpenSession,
+    write_plugin: WritePlugin,
+    files: dict[str, str],
+) -> None:
+    shown = MockDisplaySystem()
+    folder = write_plugin({}, files, at=tmp_path / "elsewhere")
+    config = {"plugins": [str(folder)]}
+    async with open_session(config, "hello", display_system=shown) as session:
+        await session.execute("hi")
+    assert "its MCP servers are not started" in shown.messages[0].message
+
+    shown = MockDisplaySystem()
+    write_plugin({}, files, at=home / "plugins/here")
+    async with open_session({}, "hello", display_system=shown) as session:
+        await session.execute("hi")
+    assert shown.messages == []
+
+
 async def test_a_plugin_that_was_agreed_to_and_is_gone_is_missed(
     home: Path, open_session: OpenSession, write_plugin: WritePlugin
 ) -> None:

@@ -67,7 +67,7 @@ async def test_a_changed_plugin_s_servers_are_refused(
 
     async with opened() as session:
         told = await status(session, "evil-one")
-    assert told["state"] == "refused"
+    assert (told["state"], told["declared_by"]) == ("refused", "plugin")
     assert "amplifier plugin update evil" in str(told)
 
 

@@ -332,9 +332,12 @@ def _tell_unread(found: ServersLook, composition: Composition) -> None:
 
 
 def _declared_by(server: ShownServer) -> str:
-    return {"plan": "settings", "home": "mcp.json", "project": "this folder"}[
-        server.declared_by
-    ]
+    return {
+        "plan": "settings",
+        "home": "mcp.json",
+        "plugin": "a plugin",
+        "project": "this folder",
+    }[server.declared_by]
 
 
 def _pairs(value: JSONValue) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from amplifier.cli._terminal import alert, notice, one_line, say, visible
 if TYPE_CHECKING:
     from amplifier.app.plugins.abilities import Ability
     from amplifier.app.plugins.details import ShownPlugin
-    from amplifier.app.plugins.installation import PluginChange
+    from amplifier.app.plugins.installation import PluginChange, PluginInstaller
 
 __all__ = ["plugin"]
 
@@ -55,7 +55,8 @@ def _add(
     """Add a plugin, once you agreed to what it may do.
 
     SOURCE is OWNER/REPO[@REF] on GitHub, a path that begins with ./ or /, the https:// address of a repository or of an
-    archive, or git+https://HOST/PATH[@REF][#subdirectory=FOLDER]. Of a marketplace NAME says which plugins.
+    archive, or git+https://HOST/PATH[@REF][#subdirectory=FOLDER]. Of a marketplace NAME says which plugins; --dry-run
+    without NAME lists them.
     """
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
@@ -63,9 +64,7 @@ def _add(
 
     installer = PluginInstaller.of(Places.find(), offline=offline)
     if dry_run:
-        with installer.look(source, names) as changes:
-            for change in changes:
-                _describe_change(change, say)
+        _look(installer, source, names)
         return
     question = "Add it, and let it do this?"
     for change in installer.add(source, names, _asking(question, yes=yes), force=force):
@@ -170,6 +169,23 @@ def _remove(name: str) -> None:
     from amplifier.app.plugins.installation import PluginInstaller
 
     notice(f"removed {PluginInstaller.of(Places.find()).remove(name)}")
+
+
+def _look(installer: PluginInstaller, source: str, names: Sequence[str]) -> None:
+    """Show what plugins may do; of a marketplace without a name, what it offers."""
+    from amplifier.app.plugins.marketplaces import SeveralPluginsError
+
+    try:
+        with installer.look(source, names) as changes:
+            for change in changes:
+                _describe_change(change, say)
+    except SeveralPluginsError as error:
+        rows = [
+            (plugin.name, one_line(plugin.description, 120))
+            for plugin in sorted(error.plugins, key=lambda each: each.name)
+        ]
+        for line in columns([("NAME", "DESCRIPTION"), *rows]):
+            say(line)
 
 
 def _asking(question: str, *, yes: bool) -> Callable[[Sequence[PluginChange]], bool]:

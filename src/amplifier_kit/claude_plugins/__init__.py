@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.own_folder import (
         evaluate_plugin as evaluate_plugin,
     )
+    from amplifier_kit.claude_plugins.own_folder import judge_plugin as judge_plugin
     from amplifier_kit.claude_plugins.own_folder import lost_plugins as lost_plugins
     from amplifier_kit.claude_plugins.own_folder import own_plugins as own_plugins
-    from amplifier_kit.claude_plugins.own_folder import plugin_refusal as plugin_refusal
     from amplifier_kit.claude_plugins.servers import ROOT_VARIABLE as ROOT_VARIABLE
     from amplifier_kit.claude_plugins.servers import SERVER_KEYS as SERVER_KEYS
     from amplifier_kit.claude_plugins.servers import (
@@ -53,11 +53,11 @@ __all__ = [
     "command_patterns",
     "evaluate_plugin",
     "is_plugin",
+    "judge_plugin",
     "lost_plugins",
     "own_plugins",
     "parse_command",
     "parse_loosely",
-    "plugin_refusal",
     "read_hooks",
     "read_plugin",
     "server_documents",
@@ -78,11 +78,11 @@ _HOME = {
     "command_patterns": "commandfiles",
     "evaluate_plugin": "own_folder",
     "is_plugin": "folders",
+    "judge_plugin": "own_folder",
     "lost_plugins": "own_folder",
     "own_plugins": "own_folder",
     "parse_command": "commandfiles",
     "parse_loosely": "loosefields",
-    "plugin_refusal": "own_folder",
     "read_hooks": "hookfiles",
     "read_plugin": "folders",
     "server_documents": "servers",

@@ -12,9 +12,7 @@ import attrs
 from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
-from amplifier_kit.claude_plugins.servers import server_documents
 from amplifier_kit.files.documents import read_mapping
-from amplifier_kit.files.homes import amplifier_home
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -95,7 +93,6 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     # read first and not as a problem: a hook that guards must not be missing
     # silently
     hooks = tuple(reader.hooks())
-    reader.note_servers()
     return ClaudePlugin(
         name=named,
         root=root,
@@ -144,15 +141,6 @@ class _Reader:
             entries, unknown = read_hooks(document, subject)
             self.problems += unknown
             yield from entries
-
-    def note_servers(self) -> None:
-        """Note that the plugin's MCP servers are not started, if it has any and is not the person's own."""
-        if self.root.is_relative_to((amplifier_home() / "plugins").resolve()):
-            return
-        if next(server_documents(self.root), None) is not None:
-            self.problems.append(
-                "its MCP servers are not started here; declare them for tool-mcp"
-            )
 
     def _note_unused(self, document: JSONObject, path: Path) -> None:
         if document.get("permissions"):

@@ -7,6 +7,7 @@ first, so that nothing of it runs that nobody saw.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,16 +15,18 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import TrustDecision, TrustStore
+from amplifier_kit.trust.fingerprints import Code
 
 __all__ = [
     "OwnPlugin",
     "evaluate_plugin",
+    "judge_plugin",
     "lost_plugins",
     "own_plugins",
-    "plugin_refusal",
 ]
 
 _KIND: Final = "plugins"
+_COMPILED: Final = "__pycache__"
 
 
 @attrs.frozen(kw_only=True)
@@ -33,10 +36,13 @@ class OwnPlugin:
     Args:
         folder: where it is.
         refusal: why it may not be used, and what helps; empty where it may.
+        contents: its files as the person agreed to them, by their paths in it; `None` where they put it there
+            themselves. What runs is written from these, since a program may leave files beside it.
     """
 
     folder: Path
     refusal: str = ""
+    contents: Mapping[str, bytes] | None = attrs.field(default=None, repr=False)
 
 
 def own_plugins() -> list[OwnPlugin]:
@@ -56,7 +62,7 @@ def own_plugins() -> list[OwnPlugin]:
         for entry in sorted(folder.iterdir())
         if entry.is_dir() and not entry.name.startswith(".")
     )
-    return [OwnPlugin(folder=entry, refusal=plugin_refusal(entry)) for entry in found]
+    return [judge_plugin(entry) for entry in found]
 
 
 def lost_plugins() -> list[str]:
@@ -77,19 +83,18 @@ def lost_plugins() -> list[str]:
 
 
 def evaluate_plugin(folder: Path, store: TrustStore) -> TrustDecision:
-    """Evaluate a plugin folder with every file in it; blocks.
+    """Evaluate a plugin folder with every file in it, but for what Python compiled; blocks.
 
     Args:
         folder: the plugin's folder.
         store: what was agreed to.
     """
-    return store.require(folder, _KIND, sorted(os.listdir(folder)))
+    names = sorted(name for name in os.listdir(folder) if name != _COMPILED)
+    return store.require(folder, _KIND, [Code(name) for name in names])
 
 
-def plugin_refusal(folder: Path) -> str:
-    """Say why a plugin folder is not what the person agreed to, and what helps; blocks.
-
-    Nothing is said of one that they put there themselves.
+def judge_plugin(folder: Path) -> OwnPlugin:
+    """Say whether a plugin folder of the person's may be used; blocks.
 
     Args:
         folder: the plugin's folder.
@@ -100,13 +105,12 @@ def plugin_refusal(folder: Path) -> str:
     """
     store = TrustStore.in_home()
     if _KIND not in store.of_folder(folder):
-        return ""
+        return OwnPlugin(folder=folder)
     decision = evaluate_plugin(folder, store)
     # An empty folder has nothing to trust, and yet is not what was agreed to.
     if decision.trusted and decision.contents:
-        return ""
+        return OwnPlugin(folder=folder, contents=decision.contents)
     reason = decision.reason or "its files are gone"
-    return (
-        f"the plugin {folder.name} is not what you agreed to ({reason});"
-        f" run 'amplifier plugin update {folder.name}', or 'amplifier plugin remove {folder.name}'"
-    )
+    remedy = f"run 'amplifier plugin update {folder.name}', or 'amplifier plugin remove {folder.name}'"
+    refusal = f"the plugin {folder.name} is not what you agreed to ({reason}); {remedy}"
+    return OwnPlugin(folder=folder, refusal=refusal)

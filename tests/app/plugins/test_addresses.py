@@ -25,6 +25,7 @@ from amplifier_sdk.errors import ConfigError
         ("https://files.example/x.tar.gz", "https://files.example/x.tar.gz"),
         ("git+ssh://git@host/a/b@main", "git+ssh://git@host/a/b@main"),
         ("./here", "/work/here"),
+        ("../a/../here", "/here"),
         ("/there", "/there"),
     ],
 )

@@ -262,7 +262,7 @@ def test_a_marketplace_offers_plugins_by_name(
     )
     make(root / "plugins/careful", FILES)
     make(root / "plugins/tides", {"skills/tides/SKILL.md": SKILL})
-    with pytest.raises(ConfigError, match=r"several plugins.*: careful, tide-table"):
+    with pytest.raises(ConfigError, match=r"2 plugins.*: careful, tide-table"):
         installer.add(str(root), (), Person())
     with pytest.raises(ConfigError, match=r"no such plugin.*'careful'"):
         installer.add(str(root), ("carefull",), Person())
@@ -271,6 +271,37 @@ def test_a_marketplace_offers_plugins_by_name(
     shown = show_plugin("tide-table", places)
     assert (shown.version, [each.name for each in shown.abilities]) == ("2", ["tides"])
     assert [change.is_changed for change in installer.update((), Person())] == [False]
+
+
+@pytest.mark.process
+def test_a_published_marketplace_s_entries_need_not_all_work(
+    installer: PluginInstaller, tmp_path: Path, places: Places
+) -> None:
+    lua: JSONValue = {"name": "lua", "strict": False, "lspServers": {"lua": {}}}
+    root = market(
+        tmp_path / "market",
+        {"name": "Explanatory Output Style", "source": "./plugins/careful"},
+        {"name": "npm", "source": {"source": "npm", "package": "x"}},
+        {"name": "///", "source": "./"},
+        lua,
+    )
+    make(root / "plugins/careful", FILES)
+
+    installer.add(str(root), ("Explanatory Output Style",), Person())
+    assert show_plugin("explanatory-output-style", places).state == "used"
+    with pytest.raises(ConfigError, match="its source is none of a folder"):
+        installer.add(str(root), ("npm",), Person())
+    with pytest.raises(ConfigError, match="nothing that works here, only lspServers"):
+        installer.add(str(root), ("lua",), Person())
+
+
+def test_a_large_marketplace_is_listed_apart(
+    installer: PluginInstaller, tmp_path: Path
+) -> None:
+    entries = [{"name": f"p{number}", "source": "./x"} for number in range(300)]
+    root = market(tmp_path / "market", *entries)
+    with pytest.raises(ConfigError, match=r"300 plugins.*--dry-run' lists them"):
+        installer.add(str(root), (), Person())
 
 
 @pytest.mark.process
@@ -353,7 +384,7 @@ def test_a_foreign_marketplace_names_no_repository_here(tmp_path: Path) -> None:
         found.locate(found.plugins[0], is_local=False)
 
 
-@pytest.mark.parametrize("name", ["../../x", "/x", ".x", "a b", "x" * 65, "\x1b[2J"])
+@pytest.mark.parametrize("name", ["../../x", "/x", ".x", "a\0b", "x" * 65, "\x1b[2J"])
 def test_a_name_is_no_path(
     installer: PluginInstaller, tmp_path: Path, name: str
 ) -> None:
@@ -362,7 +393,7 @@ def test_a_name_is_no_path(
     with pytest.raises(ConfigError, match="a name has"):
         installer.add(str(root), (), Person())
     root = market(tmp_path / "m", {"name": name, "source": "./"})
-    with pytest.raises(ConfigError, match="a name has"):
+    with pytest.raises(ConfigError, match="it lists no plugin"):
         installer.add(str(root), (), Person())
 
 

@@ -373,23 +373,6 @@ def test_the_package_lists_what_it_has() -> None:
     assert dir(claude_plugins) == sorted(claude_plugins.__all__)
 
 
-@pytest.mark.parametrize(
-    "files",
-    [{".mcp.json": "{}"}, {".claude-plugin/plugin.json": '{"mcpServers": {"x": {}}}'}],
-)
-def test_servers_of_a_plugin_are_not_started_and_that_is_noted(
-    tmp_path: Path, files: dict[str, str]
-) -> None:
-    (tmp_path / "hooks").mkdir()
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-
-    (problem,) = read_plugin(tmp_path, "p").problems
-
-    assert "its MCP servers are not started" in problem
-
-
 def test_permissions_of_settings_have_no_effect_and_noted(
     tmp_path: Path,
 ) -> None:

@@ -10,10 +10,12 @@ from typing import Final
 import attrs
 
 from amplifier_kit.claude_plugins import (
+    OwnPlugin,
     is_plugin,
+    judge_plugin,
     lost_plugins,
-    plugin_refusal,
     read_plugin,
+    server_documents,
 )
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
@@ -191,6 +193,22 @@ class _Finder:
                     entry, Path(self.directory, path, entry.name), copied, contents
                 )
 
+    def _own_root(self, folder: Path) -> Path:
+        """Return the folder that a plugin of the person's runs from: a copy of what they agreed to, else itself.
+
+        Raises:
+            ModuleLoadError: it is not what they agreed to.
+        """
+        own = _agreed(folder)
+        if own.contents is None:
+            return folder
+        # What runs may leave files beside it, and the next session would find it changed.
+        copy = Path(self.surroundings.scratch) / "plugins" / folder.name
+        if not copy.exists():
+            for name, content in own.contents.items():
+                _write(copy / name, content)
+        return copy
+
     def _load(
         self,
         root: Path,
@@ -200,7 +218,7 @@ class _Finder:
         name: str | None = None,
     ) -> None:
         if copied is None:
-            _require_agreed(root)
+            root = self._own_root(root)
         try:
             plugin = read_plugin(root, name)
         except ConfigError as error:
@@ -210,6 +228,9 @@ class _Finder:
             problem.replace(str(plugin.root), str(path)) for problem in plugin.problems
         )
         plugin = attrs.evolve(plugin, problems=problems)
+        if path.parent != amplifier_home() / "plugins" and any(server_documents(root)):
+            told = "its MCP servers are not started here; declare them for tool-mcp"
+            plugin = attrs.evolve(plugin, problems=(*plugin.problems, told))
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
         self.loaded.append(
@@ -255,20 +276,21 @@ def _require_all() -> None:
         raise ModuleLoadError(NAME, told)
 
 
-def _require_agreed(folder: Path) -> None:
-    """Refuse a plugin that came from elsewhere and is not what the person agreed to.
+def _agreed(folder: Path) -> OwnPlugin:
+    """Return a plugin of the person's, and its files where it came from elsewhere.
 
     Raises:
-        ModuleLoadError: it is not, or what was agreed to cannot be read.
+        ModuleLoadError: it is not what the person agreed to, or that cannot be read.
     """
     try:
-        refusal = plugin_refusal(folder)
+        own = judge_plugin(folder)
     except (OSError, ValueError) as error:
         raise ModuleLoadError(
             NAME, f"what you agreed to cannot be read: {error}"
         ) from error
-    if refusal:
-        raise ModuleLoadError(NAME, refusal)
+    if own.refusal:
+        raise ModuleLoadError(NAME, own.refusal)
+    return own
 
 
 def _plugins_in(folder: Path) -> Iterator[Path]:

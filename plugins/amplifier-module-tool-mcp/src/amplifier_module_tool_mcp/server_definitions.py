@@ -25,7 +25,7 @@ __all__ = ["ServerDefinition", "declared_servers"]
 
 _HOME_FILES: Final = ("mcp.json", "mcp.yaml")
 
-_Source: TypeAlias = Literal["plan", "home", "project"]
+_Source: TypeAlias = Literal["plan", "home", "plugin", "project"]
 
 
 @attrs.frozen(kw_only=True)
@@ -81,7 +81,7 @@ def declared_servers(
             found[name] = _declared(name, "project", entry)
     if config.home_file:
         for name, entry in plugin_servers():
-            found[name] = _declared(name, "home", entry)
+            found[name] = _declared(name, "plugin", entry)
         for file in _HOME_FILES:
             path = amplifier_home() / file
             for name, entry in _of_person(path).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final, NoReturn
@@ -12,6 +13,7 @@ from amplifier.app.sources.locations import (
     ArchiveLocation,
     Location,
     PackageLocation,
+    PathLocation,
 )
 from amplifier.app.sources.parser import read_archive, read_location
 from amplifier_sdk.errors import ConfigError, Problem
@@ -48,6 +50,9 @@ def read_address(text: str, base: Path) -> Location | ArchiveLocation:
     location = read_archive(text) or read_location(text, base)
     if isinstance(location, PackageLocation):
         _refuse(text, f"it is none of {_FORMS}")
+    if isinstance(location, PathLocation):
+        # It is noted, and read from any folder.
+        return PathLocation(path=Path(os.path.normpath(location.path)))
     return location
 
 

@@ -17,12 +17,13 @@ from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.plugins.abilities import Ability, abilities_of, modules_for
 from amplifier.app.plugins.addresses import read_address
+from amplifier.app.plugins.layout import plugin_name
 from amplifier.app.plugins.staged import StagedPlugin, stage_plugins
 from amplifier.app.settings.layers import Key, find_module
 from amplifier.app.settings_changes import revise
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.requirements import canonical_name
-from amplifier_kit.claude_plugins import lost_plugins, plugin_refusal, read_plugin
+from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, read_plugin
 from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.trust import TrustStore
@@ -217,7 +218,7 @@ class PluginInstaller:
         location = read_address(source, self.places.working_dir)
         staged = stage_plugins(
             location,
-            list(dict.fromkeys(map(canonical_name, names))),
+            list(dict.fromkeys(map(plugin_name, names))),
             waiting,
             source=str(location),
             git=self.git,
@@ -243,7 +244,9 @@ class PluginInstaller:
             for each in sorted({*agreed, *now})
             if agreed.get(each) != now.get(each)
         ]
-        refusal = plugin_refusal(folder)
+        refusal = ""
+        if judge_plugin(folder).refusal:
+            refusal = "its files are not the ones that you agreed to"
         return PluginChange(
             staged=staged,
             before=before,

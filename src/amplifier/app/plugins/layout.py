@@ -27,6 +27,7 @@ _FILES: Final[Mapping[str, str]] = {
     "hooks": "hooks/hooks.json",
     "mcpServers": ".mcp.json",
 }
+_UNUSED: Final = ("lspServers", "outputStyles", "themes", "monitors")
 _COPIED: Final = ("description", "version", *_PARTS, *_FILES)
 """What of a marketplace's entry is said of the plugin itself."""
 
@@ -47,7 +48,8 @@ def plugin_name(text: str) -> str:
     Raises:
         ConfigError: it can be none.
     """
-    name = canonical_name(text)
+    # Published names have spaces, too.
+    name = canonical_name("-".join(text.split()))
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         problem = f"a name has up to {_LONGEST_NAME} letters, digits and '-'"
         raise ConfigError(
@@ -83,6 +85,11 @@ def lay_out(folder: Path, name: str, entry: Mapping[str, JSONValue]) -> None:
         manifest["skills"] = "./"
     if not is_plugin(folder) and not any(key in manifest for key in (*_PARTS, *_FILES)):
         problem = "it has no plugin (.claude-plugin/plugin.json), no marketplace and no skill (SKILL.md)"
+        without_effect = [key for key in _UNUSED if key in entry or key in manifest]
+        if without_effect:
+            problem = (
+                f"it has nothing that works here, only {', '.join(without_effect)}"
+            )
         raise ConfigError([Problem(name, problem)], subject="source")
     path = folder / _MANIFEST
     path.parent.mkdir(exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -12,17 +12,17 @@ import attrs
 from amplifier.app.plugins.layout import plugin_name
 from amplifier.app.sources.locations import GitLocation, Location, PathLocation
 from amplifier.app.sources.parser import read_location
-from amplifier.app.sources.requirements import canonical_name
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Marketplace", "OfferedPlugin", "read_marketplace"]
+__all__ = ["Marketplace", "OfferedPlugin", "SeveralPluginsError", "read_marketplace"]
 
 _FILE: Final = ".claude-plugin/marketplace.json"
 _SHORT: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 _MAX_PLUGINS: Final = 2_000
+_MAX_NAMES: Final = 12
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +42,19 @@ class OfferedPlugin:
     entry: JSONObject
 
 
+class SeveralPluginsError(ConfigError):
+    """A marketplace offers several plugins, and none was named."""
+
+    def __init__(self, source: str, plugins: Sequence[OfferedPlugin]) -> None:
+        self.plugins = tuple(plugins)
+        if len(plugins) > _MAX_NAMES:
+            hint = f"'amplifier plugin add {source} --dry-run' lists them"
+        else:
+            hint = ", ".join(sorted(plugin.name for plugin in plugins))
+        problem = f"it offers {len(plugins)} plugins; name those that you want behind it: {hint}"
+        super().__init__([Problem(source, problem)], subject="choice of plugins")
+
+
 @attrs.frozen(kw_only=True)
 class Marketplace:
     """What a folder offers.
@@ -57,22 +70,17 @@ class Marketplace:
     plugins: tuple[OfferedPlugin, ...]
 
     def offered(self, name: str) -> OfferedPlugin:
-        """Return the plugin of a name.
+        """Return the plugin of a name, as `plugin_name` writes it.
 
         Raises:
             ConfigError: there is none; names the nearest.
         """
         known = {plugin.name: plugin for plugin in self.plugins}
-        found = known.get(canonical_name(name))
+        found = known.get(name)
         if found is None:
-            hint = did_you_mean(name, list(known)) or f"; it has {self.names}"
+            hint = did_you_mean(name, list(known)) or "; --dry-run without it lists all"
             self._refuse(name, f"the marketplace has no such plugin{hint}")
         return found
-
-    @property
-    def names(self) -> str:
-        """The names of all, for a message."""
-        return ", ".join(sorted(plugin.name for plugin in self.plugins))
 
     def locate(self, plugin: OfferedPlugin, *, is_local: bool) -> Location:
         """Return where a plugin is: a folder of the marketplace, or a repository.
@@ -138,26 +146,27 @@ def read_marketplace(root: Path) -> Marketplace | None:
     document = read_mapping(path)
     base = as_object(document.get("metadata")).get("pluginRoot")
     listed = as_list(document.get("plugins"))
-    if not listed or len(listed) > _MAX_PLUGINS:
-        problem = f"it lists no plugin, or more than {_MAX_PLUGINS}"
+    plugins = tuple(filter(None, map(_offered, listed[:_MAX_PLUGINS])))
+    if not plugins:
+        problem = "it lists no plugin that has a name and a source"
         raise ConfigError([Problem("plugins", problem)], subject=f"file {_FILE!r}")
     return Marketplace(
         root=root,
         base=root / base.strip("/") if isinstance(base, str) else root,
-        plugins=tuple(_offered(entry, index) for index, entry in enumerate(listed)),
+        plugins=plugins,
     )
 
 
-def _offered(entry: JSONValue, index: int) -> OfferedPlugin:
-    fields = dict(entry) if isinstance(entry, Mapping) else {}
+def _offered(entry: JSONValue) -> OfferedPlugin | None:
+    """Read what is said of one plugin; one without a name that it could have is left out, for the others' sake."""
+    fields = as_object(entry)
     name, described = fields.get("name"), fields.get("description")
-    if not isinstance(name, str) or not name.strip():
-        problem = "a mapping with a name and a source"
-        raise ConfigError(
-            [Problem(f"plugins[{index}]", problem)], subject=f"file {_FILE!r}"
-        )
+    try:
+        named = plugin_name(name if isinstance(name, str) else "")
+    except ConfigError:
+        return None
     return OfferedPlugin(
-        name=plugin_name(name),
+        name=named,
         description=described if isinstance(described, str) else "",
         source=fields.get("source", "./"),
         entry=fields,

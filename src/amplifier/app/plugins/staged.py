@@ -16,7 +16,7 @@ from amplifier.app.plugins.abilities import (
     unsupported_parts,
 )
 from amplifier.app.plugins.layout import lay_out, name_of
-from amplifier.app.plugins.marketplaces import Marketplace, read_marketplace
+from amplifier.app.plugins.marketplaces import SeveralPluginsError, read_marketplace
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import (
     ArchiveLocation,
@@ -107,7 +107,9 @@ def stage_plugins(
         "git+file:"
     )
     staged = []
-    for name in names or [_only(market, source)]:
+    if not names and len(market.plugins) > 1:
+        raise SeveralPluginsError(source, market.plugins)
+    for name in names or [market.plugins[0].name]:
         offered = market.offered(name)
         place, found = (
             folder / f"plugin-{offered.name}",
@@ -163,15 +165,6 @@ def _refuse_links(root: Path, name: str) -> None:
         if path.is_symlink():
             told = str(path.relative_to(root))
             _refuse(name, f"{told!a} is a link; a plugin has the file itself there")
-
-
-def _only(market: Marketplace, source: str) -> str:
-    if len(market.plugins) > 1:
-        _refuse(
-            source,
-            f"it offers several plugins; name those that you want: {market.names}",
-        )
-    return market.plugins[0].name
 
 
 def _last_part(location: Location | ArchiveLocation) -> str:
