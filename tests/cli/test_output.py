@@ -201,6 +201,13 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
             ModuleNotFoundError("tool-x", "not found"),
             "Module 'tool-x': not found; 'amplifier module add tool-x --source FOLDER' adds one of yours",
         ),
+        (
+            ModuleNotFoundError("tool-x", "not found. Searched a. There are: tool-y"),
+            (
+                "Module 'tool-x': not found.\n  Searched a.\n  There are: tool-y\n"
+                "  'amplifier module add tool-x --source FOLDER' adds one of yours"
+            ),
+        ),
         (ToolError(""), "there is no message"),
         (SignalledError(15), "Ended by signal 15"),
         (click.ClickException("no such thing"), "no such thing"),

@@ -31,6 +31,8 @@ def test_a_plugin_is_shown_asked_about_and_added() -> None:
     assert "hook    Stop  runs: sh ${CLAUDE_PLUGIN_ROOT}/deny.sh" in shown
     refused = call("plugin", "add", "./careful", input="n\n", expect=1)
     assert "Nobody agreed, and nothing was changed" in refused.stderr
+    unanswered = call("plugin", "add", "./careful", expect=1)
+    assert "where nobody can be asked, an option such as --yes" in unanswered.stderr
     assert "There is no plugin" in call("plugin", "list").stderr
 
     added = call("plugin", "add", "./careful", input="y\n")

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and errors in one line.
+"""How a command ends: exit codes, and errors in few lines.
 
 0 an answer, 1 an error, 2 wrong usage, 130 cancelled by Ctrl-C, 143 ended by SIGTERM, 141 nobody reads the
 output any more.
@@ -7,6 +7,7 @@ output any more.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -22,6 +23,7 @@ __all__ = ["CANCELLED", "SignalledError", "describe", "leave"]
 
 CANCELLED: Final = 130
 OUTPUT_CLOSED: Final = 141
+_SENTENCES: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
 
 
 class SignalledError(Exception):
@@ -65,7 +67,15 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
     except click.exceptions.Exit as exit_:
         _flush()
         return exit_.exit_code
-    except (click.ClickException, click.Abort, OutputClosedError):
+    except click.Abort:
+        # Ctrl-C at a terminal is no surprise to whoever pressed it.
+        if sys.stdin is None or not sys.stdin.isatty():
+            _flush()
+            told = "the question was not answered; where nobody can be asked, an option such as --yes answers it"
+            complain(f"Error: {told}")
+            return 1
+        raise
+    except (click.ClickException, OutputClosedError):
         raise
     except (SignalledError, KeyboardInterrupt) as error:
         notice("Cancelled.")
@@ -120,7 +130,7 @@ def _described(error: BaseException) -> str:
         case ModuleNotFoundError(module_id=str(module)):
             from amplifier.app.own_modules import how_to_get
 
-            return f"{_text(error)}; {how_to_get(module)}"
+            return _by_line(_text(error), how_to_get(module))
         case ConfigError(problems=(problem,), subject=subject):
             return f"{subject}: {problem}"
         case LLMError(provider=str(provider)):
@@ -139,6 +149,14 @@ def _described(error: BaseException) -> str:
             return f"{system_text(error)}; --debug shows where it comes from"
         case _:
             return f"unexpected: {_text(error)}; --debug shows where it comes from"
+
+
+def _by_line(text: str, remedy: str) -> str:
+    """Write what was searched, and the remedy, on lines of their own, where there is more than one sentence."""
+    lines = _SENTENCES.split(text)
+    if len(lines) == 1:
+        return f"{text}; {remedy}"
+    return "\n  ".join((*lines, remedy))
 
 
 def _text(error: BaseException) -> str:
