@@ -46,7 +46,7 @@ class SeveralPluginsError(ConfigError):
     """A marketplace offers several plugins, and none was named."""
 
     def __init__(self, source: str, plugins: Sequence[OfferedPlugin]) -> None:
-        self.plugins = tuple(plugins)
+        self.plugins: tuple[OfferedPlugin, ...] = tuple(plugins)
         if len(plugins) > _MAX_NAMES:
             hint = f"'amplifier plugin add {source} --dry-run' lists them"
         else:
