@@ -31,6 +31,8 @@ GUARDS: Final[tuple[Guard, ...]] = (
     trust.Untrusted(),
     trust.TrustedHooks(),
     trust.TrustChanged(),
+    trust.AddedPlugin(),
+    trust.AddedPluginChanged(),
     trust.TrustedFileEdit(),
     approval.ModuleGoneSince(),
     storage.Backup(),

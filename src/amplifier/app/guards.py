@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from amplifier.app.plan_entries import entries
@@ -12,6 +13,7 @@ from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.tool_rules import without_allowances
+from amplifier_kit.claude_plugins import lost_plugins, own_plugins
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["require_guards", "require_recorded_guards"]
@@ -30,7 +32,8 @@ def require_guards(composition: Composition) -> None:
     """Refuse a session that would run without what a person trusted to guard it; blocks.
 
     Raises:
-        ConfigError: hooks, plugins or settings that were trusted changed, or are gone; names the files and remedies.
+        ConfigError: hooks, plugins or settings that were trusted or agreed to changed, or are gone; names the files
+            and remedies.
     """
     problems = [
         Problem(
@@ -40,6 +43,8 @@ def require_guards(composition: Composition) -> None:
         for kind in _kinds_of(composition)
         if (told := composition.project.lost(kind))
     ]
+    if _has_hooks(composition):
+        problems += _lost_plugins()
     if problems:
         raise ConfigError(problems, subject="session's guards")
 
@@ -85,7 +90,24 @@ def _kinds_of(composition: Composition) -> list[str]:
     kinds = ["settings"]
     if composition.is_plan_file:  # settings do not change it
         kinds = []
-    hooks = entries(composition.plan, "hooks")
-    if any(entry.get("module") == _HOOKS for entry in hooks):
+    if _has_hooks(composition):
         return [*kinds, "hooks", "plugins"]
     return kinds
+
+
+def _has_hooks(composition: Composition) -> bool:
+    hooks = entries(composition.plan, "hooks")
+    return any(entry.get("module") == _HOOKS for entry in hooks)
+
+
+def _lost_plugins() -> Iterator[Problem]:
+    """Yield the plugins that a person added and that are not what they agreed to, or are gone."""
+    try:
+        for name in lost_plugins():
+            remedy = f"run 'amplifier plugin remove {name}', or add it again"
+            yield Problem(f"plugin {name}", f"it was agreed to, and is gone; {remedy}")
+        for plugin in own_plugins():
+            if plugin.refusal:
+                yield Problem(f"plugin {plugin.folder.name}", plugin.refusal)
+    except (OSError, ValueError) as error:
+        yield Problem("plugins", f"what you agreed to cannot be read: {error}")

@@ -112,5 +112,5 @@ def judge_plugin(folder: Path) -> OwnPlugin:
         return OwnPlugin(folder=folder, contents=decision.contents)
     reason = decision.reason or "its files are gone"
     remedy = f"run 'amplifier plugin update {folder.name}', or 'amplifier plugin remove {folder.name}'"
-    refusal = f"the plugin {folder.name} is not what you agreed to ({reason}); {remedy}"
+    refusal = f"it is not what you agreed to ({reason}); {remedy}"
     return OwnPlugin(folder=folder, refusal=refusal)

@@ -20,7 +20,14 @@ from tests.seams.modules import Call
 from tests.seams.stage import NOTES, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
-__all__ = ["TrustChanged", "TrustedFileEdit", "TrustedHooks", "Untrusted"]
+__all__ = [
+    "AddedPlugin",
+    "AddedPluginChanged",
+    "TrustChanged",
+    "TrustedFileEdit",
+    "TrustedHooks",
+    "Untrusted",
+]
 
 
 class Untrusted(Guard):
@@ -96,6 +103,38 @@ class TrustChanged(TrustedHooks):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         """Assert that it is said why the turn did not do its work."""
         assert "trust" in outcome.text + results_of(outcome)
+
+
+class AddedPlugin(KeepsNotes):
+    """A hook of a plugin that the person added, and agreed to."""
+
+    name = "added-plugin"
+    runs_programs = True
+    reason = "nothing is deleted by plugin"
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-shell"}]})
+
+    def prepare(self, stage: Stage) -> None:
+        folder = stage.root / "careful"
+        command = f"if grep -q delete; then echo {self.reason} >&2; exit 2; fi"
+        hook = {"hooks": [{"type": "command", "command": command}]}
+        (folder / "hooks").mkdir(parents=True)
+        (folder / "hooks/hooks.json").write_text(json.dumps({"PreToolUse": [hook]}))
+        assert stage.amplifier("plugin", "add", str(folder), "--yes").code == 0
+
+
+class AddedPluginChanged(AddedPlugin):
+    """A plugin that is not what the person agreed to any more: nothing runs without its hook."""
+
+    name = "added-plugin-changed"
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        (stage.home / "plugins/careful/hooks/hooks.json").write_text("{}")
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Assert that it is said why the turn did not do its work."""
+        assert "agreed" in outcome.text + results_of(outcome)
 
 
 class TrustedFileEdit(TrustedHooks):

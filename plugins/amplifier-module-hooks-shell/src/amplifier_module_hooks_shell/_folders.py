@@ -289,7 +289,7 @@ def _agreed(folder: Path) -> OwnPlugin:
             NAME, f"what you agreed to cannot be read: {error}"
         ) from error
     if own.refusal:
-        raise ModuleLoadError(NAME, own.refusal)
+        raise ModuleLoadError(NAME, f"the plugin {folder.name}: {own.refusal}")
     return own
 
 

@@ -25,9 +25,11 @@ def plugin_servers() -> Iterator[tuple[str, ServerConfig | str]]:
         yield "plugins", f"what you agreed to cannot be read: {error}"
         return
     for plugin in plugins:
+        refused = f"the plugin {plugin.folder.name}: {plugin.refusal}"
         for file, document in server_documents(plugin.folder):
             for name, server in _servers_of(file, document, plugin.folder).items():
-                yield f"{plugin.folder.name}-{name}", plugin.refusal or server
+                entry = refused if plugin.refusal else server
+                yield f"{plugin.folder.name}-{name}", entry
 
 
 def _servers_of(
