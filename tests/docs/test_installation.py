@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit import installation
-from amplifier_kit.installation import clone_arguments, clone_folder, install_command
+from amplifier_kit.installation import (
+    clone_arguments,
+    clone_folder,
+    install_arguments,
+    install_command,
+)
+from amplifier_sdk.errors import AmplifierError
 from scripts.installation import COMMANDS, ROOT, found_commands, pages, rewritten
 
 
@@ -89,6 +95,19 @@ def test_the_clone_is_found_by_what_pip_noted(
     for noted in (None, "{}", "no JSON", '{"url": "https://example.com/x"}'):  # noqa: B007  # read by Noted
         assert clone_folder() is None
         assert install_command("amplifier").startswith("in a clone of Amplifier, ")
+
+
+def test_an_installer_is_given_the_clone_or_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "amplifier-module-tool-web"
+    monkeypatch.setattr(installation, "clone_folder", lambda: tmp_path / "my clone")
+    assert install_arguments(module) == ["-e", f"{tmp_path}/my clone/plugins/{module}"]
+    monkeypatch.setattr(installation, "clone_folder", lambda: None)
+    with pytest.raises(AmplifierError, match="from no clone; type: in a clone"):
+        install_arguments(module)
+    monkeypatch.setattr(installation, "PUBLISHED", True)
+    assert install_arguments(module) == ["--", module]
 
 
 def test_the_switch_names_the_index(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -391,6 +391,22 @@ def test_a_slow_installer_is_ended(
         )
 
 
+@pytest.mark.process
+def test_a_distribution_of_its_own_is_installed_from_the_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noting = write(tmp_path / "noting", f'#!/bin/sh\necho "$@" > {tmp_path}/given\n')
+    noting.chmod(0o755)
+    installer = Installer(name="noting", argv=(str(noting), "install"))
+    installer.install_own("amplifier-module-tool-web")
+    told = (tmp_path / "given").read_text()
+    assert told.startswith("install -e ")
+    assert told.endswith("/plugins/amplifier-module-tool-web\n")
+    monkeypatch.setenv("AMPLIFIER_OFFLINE", "1")
+    with pytest.raises(SourceFetchError, match="working offline"):
+        installer.install_own("amplifier-module-tool-web")
+
+
 def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     found = find_installer({"PATH": "/nowhere"})
     assert found.name == "pip"
