@@ -22,7 +22,10 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "docs/index.md": ("amplifier[default]",),
     "docs/how-to/coming-from-amplifier-core.md": ("amplifier[default,compat]",),
     "docs/how-to/engines.md": ("amplifier-module-engine-dbos",),
-    "docs/how-to/from-one-machine-to-many.md": ("amplifier[cli,server]",),
+    "docs/how-to/from-one-machine-to-many.md": (
+        "amplifier[cli,server]",
+        "amplifier-module-engine-dbos",
+    ),
     "docs/how-to/postgresql.md": ("amplifier-module-store-postgres",),
     "docs/how-to/telemetry.md": ("amplifier-module-hooks-otel[otlp]",),
     "docs/how-to/vendors.md": ("amplifier[anthropic]",),
