@@ -30,6 +30,7 @@ from amplifier_sdk.engines import WorkerOptions
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
+from tests.server.serving import ended
 from tests.serving.client import Caller, serving
 
 if TYPE_CHECKING:
@@ -531,8 +532,7 @@ class ServedSession(EmbeddedStart):
                     await self.deny(caller, session, event.data)
                 if is_own and event.type in ENDS:
                     break
-        while (await caller.get(path)).json["state"] == "running":
-            await anyio.lowlevel.checkpoint()
+        await ended(caller, session, turn)
         return event.data
 
 
