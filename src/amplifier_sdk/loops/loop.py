@@ -120,14 +120,15 @@ class Loop(ABC):
             if hooks.has_handlers(EXECUTION_START):
                 await hooks.emit(EXECUTION_START, ExecutionStart(prompt=prompt))
             denial = await turn.begin()
-            if denial is None:
-                answer = await self._run(turn)
+            if denial is not None:
+                status, answer = "denied", denial
             else:
-                answer = denial
-            if denial is None:
+                first = await self.run(turn)
+                if hooks.has_handlers(STOPPING):
+                    answer = await self._continued(turn, first)
+                else:
+                    answer = first
                 status = _status(turn, answer)
-            else:
-                status = "denied"
             await turn.end(answer)
         except BaseException as error:
             if isinstance(error, Exception):
@@ -148,13 +149,10 @@ class Loop(ABC):
                     SteeringEntered(text=text, waiting=len(texts) - number),
                 )
 
-    async def _run(self, turn: Turn) -> str:
-        """Run the turn's steps, and once more for each time that a handler does not let the agent stop."""
-        answer = await self.run(turn)
+    async def _continued(self, turn: Turn, answer: str) -> str:
+        """Run the turn's steps once more for each time that a handler does not let the agent stop."""
         # a handler that is never content must not keep the turn running for ever
-        for continued in range(
-            MAX_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0
-        ):
+        for continued in range(MAX_CONTINUED):
             if (
                 turn.is_over
                 or turn.host.cancellation.is_cancelled

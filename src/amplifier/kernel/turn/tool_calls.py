@@ -242,7 +242,8 @@ class ToolRunner:
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided
             if refusal is None:
-                outcome = await self._execute(call, tool, arguments)
+                with services.decisions.suspension.call(_own_span()):
+                    outcome = await self._execute(call, tool, arguments)
             else:
                 outcome = _Outcome(refusal, failed=True)
         except BaseException as error:
@@ -373,12 +374,6 @@ class ToolRunner:
         self, call: ToolCall, tool: Tool, arguments: JSONObject
     ) -> _Outcome:
         """Run a tool that passed its checks, with its marks in the journal."""
-        with self.services.decisions.suspension.call(_own_span()):
-            return await self._execute_journaled(call, tool, arguments)
-
-    async def _execute_journaled(
-        self, call: ToolCall, tool: Tool, arguments: JSONObject
-    ) -> _Outcome:
         services, log = self.services, self.log
         journal, running = services.journal, services.cancellation
         if journal is not None:
