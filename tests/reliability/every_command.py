@@ -120,8 +120,10 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
         ("--yes", "--provider", "provider-anthropic", "--key-from-env", "SHOP_KEY"),
         0,
     ),
+    ("permissions", (), 0),
     ("permissions list", (), 0),
     ("permissions revoke", ("--all",), 0),
+    ("questions", (), 0),
     ("questions list", (), 0),
     ("questions show", ("nothing",), 1),  # nothing waits here
     ("answer", ("nothing", "allow"), 1),

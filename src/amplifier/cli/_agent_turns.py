@@ -77,10 +77,12 @@ def find_agent(place: str) -> Agent[Never, object]:
     if not (module_name and colon and name):
         raise click.UsageError(f"--agent expects MODULE:NAME; got {place!r}")
     # last: what stands in the working directory takes no other module's place
-    sys.path.append(str(Path.cwd()))
+    folder = str(Path.cwd())
+    sys.path.append(folder)
     try:
         found: object = import_module(module_name)
     except ModuleNotFoundError as error:
+        sys.path.remove(folder)
         if not f"{module_name}.".startswith(f"{error.name}."):
             raise  # a module that this one imports
         raise click.UsageError(
