@@ -85,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except MeasuringError as failure:
             failures.append(str(failure))
     print(_table(rows))
+    if options.peers is not None:
+        print(f"\n{_beside(rows)}")
     if options.json is not None:
         options.json.write_text(
             json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -191,6 +193,20 @@ def _table(rows: Sequence[Row]) -> str:
             f"| {row['what']} | {_shown(row['measured'])}{unit} | {shown} | {holds} | {row['detail']} |"
         )
     return "\n".join(lines)
+
+
+def _beside(rows: Sequence[Row]) -> str:
+    """Write what peers were measured in as well: a line a case, ours on both event loops first."""
+    shown = {row["what"]: f"{_shown(row['measured'])}{row['unit']}" for row in rows}
+    named = [what.partition(": ") for what in shown]
+    peers = [peer for peer in PEERS if any(name == peer for name, _, _ in named)]
+    head = ["case", *(f"ours, {backend}" for backend in BACKENDS), *peers]
+    lines = [head, ["---", *("---:" for _ in head[1:])]]
+    for case in dict.fromkeys(case for name, _, case in named if name in peers):
+        ours = [f"{case}, {backend}" for backend in BACKENDS]
+        theirs = [f"{peer}: {case}" for peer in peers]
+        lines.append([case, *(shown.get(what, "") for what in (*ours, *theirs))])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _shown(value: float) -> str:

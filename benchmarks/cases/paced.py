@@ -21,7 +21,7 @@ from amplifier_sdk import (
 from amplifier_sdk.streaming import StreamEvent
 from benchmarks.floor import PROMPT
 from benchmarks.pairing import Effort
-from benchmarks.rows import Row, figure
+from benchmarks.rows import Row, bar, figure
 from benchmarks.subject import PLAN, new_loader
 
 __all__ = ["PacedModel", "paced"]
@@ -30,6 +30,10 @@ STREAMS: Final = 1_000
 PIECES: Final = 40
 GAP: Final = 0.05
 """Seconds between two pieces of one stream."""
+
+CPU: Final = {"asyncio": 18.0, "trio": 38.0}
+DELAY: Final = {"asyncio": 0.2, "trio": 2.0}
+"""The most that a delta may cost in microseconds, and be late in milliseconds."""
 
 TICK: Final = 0.01
 """Seconds that the watcher of the event loop sleeps."""
@@ -100,13 +104,19 @@ async def _measured(backend: str, way: str) -> list[Row]:
     what = f"{STREAMS:,} paced streams by {way}"
     rate = f"{len(watch.delays) / wall:,.0f} of {STREAMS / GAP:,.0f} deltas a second"
     return [
-        figure(
+        bar(
             f"{what}, CPU of a delta, {backend}",
             used / len(watch.delays) * 1e6,
+            CPU[backend],
             rate,
             unit=" µs",
         ),
-        figure(f"{what}, delay p99, {backend}", _p99(watch.delays) * 1e3, unit=" ms"),
+        bar(
+            f"{what}, delay p99, {backend}",
+            _p99(watch.delays) * 1e3,
+            DELAY[backend],
+            unit=" ms",
+        ),
         figure(
             f"{what}, lag of the loop p99, {backend}",
             _p99(watch.lags) * 1e3,

@@ -19,7 +19,7 @@ from benchmarks.subject import Subject, answers, open_subject
 
 __all__ = ["building", "sessions"]
 
-OVER_IDEAL: Final = {"asyncio": 2.0, "trio": 2.5}
+OVER_IDEAL: Final = {"asyncio": 1.9, "trio": 2.5}
 
 
 def sessions(backend: str, effort: Effort) -> list[Row]:
@@ -38,7 +38,7 @@ def sessions(backend: str, effort: Effort) -> list[Row]:
         bar(
             f"{what}, memory of each, {backend}",
             kilobytes,
-            30.0,
+            21.0,
             "resident, after its turn",
             unit=" KB",
         ),

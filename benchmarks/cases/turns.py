@@ -21,7 +21,7 @@ __all__ = [
     "yielding",
 ]
 
-ITERATION: Final = {"asyncio": 40.0, "trio": 50.0}
+ITERATION: Final = {"asyncio": 70.0, "trio": 82.0}
 PARALLEL: Final = {"asyncio": 8.0, "trio": 10.0}
 
 
@@ -61,7 +61,7 @@ def iteration(backend: str, effort: Effort) -> list[Row]:
             ITERATION[backend],
             str(heard),
         ),
-        figure(f"the same without handlers, {backend}", unheard.ratio, str(unheard)),
+        figure(f"iteration, n=100, {backend}", unheard.ratio, str(unheard)),
     ]
 
 
@@ -113,7 +113,7 @@ def turn(backend: str, effort: Effort) -> list[Row]:
         floor.turn_sample([], turns=1000),
         effort,
     )
-    return [bar(f"turn without tools, {backend}", result.ratio, 25.0, str(result))]
+    return [figure(f"turn without tools, {backend}", result.ratio, str(result))]
 
 
 def parallel(backend: str, effort: Effort) -> list[Row]:
