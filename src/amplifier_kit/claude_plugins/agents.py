@@ -12,7 +12,7 @@ import attrs
 from amplifier_kit.claude_plugins.commandfiles import command_patterns
 from amplifier_kit.claude_plugins.loosefields import LooseFile, folded, parse_loosely
 from amplifier_kit.claude_plugins.toolnames import tool_named
-from amplifier_kit.files.documents import DocumentError, read_text
+from amplifier_kit.files.documents import named_errors, read_text
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["ClaudeAgent", "read_agent"]
@@ -69,12 +69,8 @@ def read_agent(path: Path) -> ClaudeAgent:
             that is not understood.
     """
     subject = f"file {str(path)!r}"
-    try:
+    with named_errors(subject):
         read = parse_loosely(read_text(path), _FIELDS)
-    except DocumentError as error:
-        raise ConfigError(
-            [Problem(error.place, error.message)], subject=subject
-        ) from error
     name = read.text("name") or path.stem
     problems = []
     if not _NAME.fullmatch(name):

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_kit.claude_plugins.loosefields import parse_loosely
-from amplifier_kit.files.documents import DocumentError, read_text
+from amplifier_kit.files.documents import named_errors, read_text
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = [
@@ -156,12 +156,8 @@ def parse_command(text: str, path: Path, folder: str = "") -> CommandFile:
     if not _NAME.fullmatch(path.stem):
         problem = f"{path.stem!r:.80} is no name for a command: letters, digits, '.', '_' and '-', 64 at most"
         raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}")
-    try:
+    with named_errors(f"file {str(path)!r}"):
         read = parse_loosely(text, _FIELDS)
-    except DocumentError as error:
-        raise ConfigError(
-            [Problem(error.place, error.message)], subject=f"file {str(path)!r}"
-        ) from error
     first = next(
         (
             line.lstrip("# ").strip()

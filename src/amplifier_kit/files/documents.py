@@ -11,7 +11,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Final, NoReturn, Protocol, TypeAlias
@@ -29,6 +30,7 @@ __all__ = [
     "DocumentError",
     "find_line",
     "find_lines",
+    "named_errors",
     "parse_yaml",
     "read_document",
     "read_mapping",
@@ -120,6 +122,24 @@ class DocumentError(Exception):
         super().__init__(f"{place}: {message}")
 
 
+@contextmanager
+def named_errors(subject: str) -> Iterator[None]:
+    """Let what a document is not be an error of what it stands in.
+
+    Raises:
+        ConfigError: the document is no UTF-8, or not well formed; names the subject, line and column.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
+        raise ConfigError([Problem("", problem)], subject=subject) from error
+    except DocumentError as error:
+        problems = [Problem(error.place, error.message)]
+        # whoever catches it asks whether the file is missing
+        raise ConfigError(problems, subject=subject) from error.__cause__ or error
+
+
 def read_document(path: Path) -> JSONValue:
     """Read a file: JSON when its name ends in `.json`, else YAML. An empty YAML file is `None`.
 
@@ -127,14 +147,10 @@ def read_document(path: Path) -> JSONValue:
         ConfigError: the file cannot be read, or is not what its name says; names line and column.
     """
     text = read_text(path)
-    try:
+    with named_errors(f"file {str(path)!r}"):
         if path.suffix == ".json":
             return _read_json(text)
         return parse_yaml(text)
-    except DocumentError as error:
-        raise ConfigError(
-            [Problem(error.place, error.message)], subject=f"file {str(path)!r}"
-        ) from error
 
 
 def read_text(path: Path) -> str:
@@ -143,21 +159,16 @@ def read_text(path: Path) -> str:
     Raises:
         ConfigError: the file cannot be read, is no regular file, is too large, or is not UTF-8.
     """
-    try:
-        return _read_bytes(path).decode("utf-8-sig")
-    except DocumentError as error:
-        problem = error.message
-        cause: Exception = error
-    except OSError as error:
-        problem = f"it cannot be read: {error.strerror or error}"
-        cause = error
-    except UnicodeDecodeError as error:
-        problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
-        cause = error
-    except ValueError as error:  # a NUL or half a surrogate pair in the path
-        problem = f"no file can be called so: {error}"
-        cause = error
-    raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from cause
+    with named_errors(f"file {str(path)!r}"):
+        try:
+            data = _read_bytes(path)
+        except OSError as error:
+            why = f"it cannot be read: {error.strerror or error}"
+            raise DocumentError("", why) from error
+        except ValueError as error:  # a NUL or half a surrogate pair in the path
+            why = f"no file can be called so: {error}"
+            raise DocumentError("", why) from error
+        return data.decode("utf-8-sig")
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -8,8 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.files.documents import DocumentError, parse_yaml
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_kit.files.documents import DocumentError, named_errors, parse_yaml
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -78,14 +77,5 @@ def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:
     Raises:
         ConfigError: it is no UTF-8, or its front matter is not sound; names line and column.
     """
-    try:
+    with named_errors(subject):
         return parse_front_matter(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        problem = Problem(
-            "", f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
-        )
-        raise ConfigError([problem], subject=subject) from error
-    except DocumentError as error:
-        raise ConfigError(
-            [Problem(error.place, error.message)], subject=subject
-        ) from error

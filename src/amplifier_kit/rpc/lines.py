@@ -111,18 +111,15 @@ def answered_id(line: TooLong) -> RequestId | None:
     # anything.
     if found is None and _IS_ANSWER.match(line.head):
         found = _ID_LAST.search(line.tail)
-    if found is None:
-        return None
-    try:
-        value: RequestId = json.loads(found[1])
-    except ValueError:  # an escape that is none
-        return None
-    return value
+    return _id_in(found)
 
 
 def asked_id(line: TooLong) -> RequestId | None:
     """Return the id of a request that stands at its beginning; `None` where it does not."""
-    found = _ASKED.match(line.head)
+    return _id_in(_ASKED.match(line.head))
+
+
+def _id_in(found: re.Match[bytes] | None) -> RequestId | None:
     if found is None:
         return None
     try:

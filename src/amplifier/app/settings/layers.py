@@ -14,9 +14,9 @@ from amplifier.app.plan_entries import identity
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier_kit.files.documents import (
-    DocumentError,
     find_line,
     find_lines,
+    named_errors,
     parse_yaml,
 )
 from amplifier_kit.open_data import as_object
@@ -138,18 +138,9 @@ def decode_mapping(data: bytes, *, subject: str) -> tuple[JSONObject, str]:
     Raises:
         ConfigError: it is no UTF-8, no YAML, or no mapping; names line and column.
     """
-    try:
+    with named_errors(subject):
         text = data.decode("utf-8-sig")
         values = parse_yaml(text)
-    except UnicodeDecodeError as error:
-        problem = Problem(
-            "", f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
-        )
-        raise ConfigError([problem], subject=subject) from error
-    except DocumentError as error:
-        raise ConfigError(
-            [Problem(error.place, error.message)], subject=subject
-        ) from error
     if values is not None and not isinstance(values, dict):
         raise ConfigError(
             [Problem("line 1", f"a mapping; got {type(values).__name__}")],
