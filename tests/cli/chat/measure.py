@@ -38,6 +38,10 @@ _PAUSE: Final = 0.023
 BIG_OUTPUT: Final = "head -c 2000000 /dev/zero | tr '\\\\0' x | fold -w 79"
 """A command that puts out 2 MB in lines."""
 
+_PAGES: Final = 10_000
+_WORD: Final = "word"
+_PAGE: Final = (f"{_WORD} " * 15 + "\n") * 23 + "\n"
+
 _MODULE: Final = """\
 import anyio
 from amplifier_sdk import TextBlock, provider
@@ -52,26 +56,39 @@ class Paced(BaseProvider):
 
     def __init__(self, config: dict) -> None:
         self.rate, self.count = config["rate"], config["count"]
+        self.piece = config["piece"]
 
     async def deltas(self, request):
         began, sent, parts = anyio.current_time(), 0, []
         while sent < self.count:
             due = min(self.count, int((anyio.current_time() - began) * self.rate) + 1)
             for number in range(sent, due):
+                if self.piece:
+                    yield TextDelta(text=self.piece)
+                    continue
                 parts.append("word " if number % 12 else "word.\\n\\n")
                 yield TextDelta(text=parts[-1])
             sent = due
             await anyio.sleep(0.001)
         yield ChatResponse(
-            content=[TextBlock(text="".join(parts))],
+            content=[TextBlock(text="".join(parts) or "done")],
             usage=Usage(input_tokens=1, output_tokens=1, total_tokens=2),
             finish_reason="stop",
         )
 """
 
 
-def paced(folder: Path, *, rate: int, count: int) -> tuple[Path, Mapping[str, str]]:
-    """Write a provider that streams so many deltas a second; return a plan with it, and its environment."""
+def paced(
+    folder: Path, *, rate: int, count: int, piece: str = ""
+) -> tuple[Path, Mapping[str, str]]:
+    """Write a provider that streams so many deltas a second; return a plan with it, and its environment.
+
+    Args:
+        folder: where both are written.
+        rate: how many deltas a second.
+        count: how many in all.
+        piece: the text of each; empty for words in paragraphs.
+    """
     root = folder / "modules/amplifier-module-provider-paced"
     package = root / "amplifier_module_provider_paced"
     package.mkdir(parents=True)
@@ -81,11 +98,10 @@ def paced(folder: Path, *, rate: int, count: int) -> tuple[Path, Mapping[str, st
         '[project]\nname = "amplifier-module-provider-paced"\nversion = "1"\n'
         f'[project.entry-points."amplifier.modules"]\n{entry}\n'
     )
+    config: JSONValue = {"rate": rate, "count": count, "piece": piece}
     plan: JSONValue = {
         "session": {"orchestrator": "loop-streaming", "context": "context-simple"},
-        "providers": [
-            {"module": "provider-paced", "config": {"rate": rate, "count": count}}
-        ],
+        "providers": [{"module": "provider-paced", "config": config}],
         "tools": ["tool-bash"],
     }
     path = folder / "plan.json"
@@ -161,6 +177,23 @@ def _main() -> None:
         with chat_of(plan, environment) as terminal:
             terminal.type(f"{_CLEAR}!{BIG_OUTPUT}\r")
             _print_keys("2 MB of output a call", key_times(terminal, 100))
+        _print_memory(Path(folder) / "pages")
+
+
+def _print_memory(folder: Path) -> None:
+    """Print what a chat's process holds at its prompt, and while it shows 10,000 pages of one answer."""
+    plan, environment = paced(folder, rate=300, count=_PAGES, piece=_PAGE)
+    wanted, words = _PAGES * _PAGE.count(_WORD), 0
+    with chat_of(plan, environment) as terminal:
+        _say(f"memory: {resident_bytes(terminal) / 2**20:.0f} MiB at the prompt")
+        terminal.type("go\r")
+        marks = [wanted // 100, wanted // 10, wanted * 99 // 100]
+        while marks:
+            words += os.read(terminal.descriptor, 65_536).count(_WORD.encode())
+            if words >= marks[0]:
+                pages = marks.pop(0) * _PAGES // wanted
+                size = resident_bytes(terminal) / 2**20
+                _say(f"memory: {size:.0f} MiB after {pages:,} pages")
 
 
 def _say(line: str) -> None:
