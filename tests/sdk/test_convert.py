@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import re
 import uuid
 from collections import UserList
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,6 +13,7 @@ from decimal import Decimal
 from math import inf, nan
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Literal
 
 import attrs
 import pytest
@@ -449,3 +451,40 @@ def test_a_ready_value_needs_no_hook_of_an_author() -> None:
         match=r"first: expected a content block of type text, got an object with 1 key",
     ):
         own.structure({"first": {"type": "odd"}}, Page)
+
+
+@attrs.frozen
+class Written:
+    type: Literal["text"]
+    text: str
+
+
+@attrs.frozen
+class Shown:
+    type: Literal["image", "video"]
+    source: str
+
+
+@attrs.frozen
+class Said:
+    part: Written | Shown
+    more: Annotated[Written, "with a note"] | dict[str, int] | None = None
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"part": {"type": "text"}}, "part.text: missing; expected a string"),
+        ({"part": {"type": "video"}}, "part.source: missing; expected a string"),
+        ({"part": {"type": "none"}}, "part: expected an object, got an object with"),
+        (
+            {"part": {"type": "text", "text": "a"}, "more": {"type": "text"}},
+            "more: expected an object or null, got an object with 1 key",
+        ),
+    ],
+)
+def test_a_member_of_a_union_is_known_by_what_it_must_have(
+    data: JSONValue, says: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        from_json(data, Said)

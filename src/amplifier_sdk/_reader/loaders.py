@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn, get_args, get_origin
 
 from amplifier_sdk._reader.annotations import (
     UnsupportedAnnotationError,
@@ -56,6 +56,16 @@ class LoaderBuilder(ShapeBuilder):
     def record(self, cls: type) -> Shape:
         """Build the shape of a class with fields."""
         return Shape(_OBJECT, loader_of(cls), "an object")
+
+    def tags(self, member: object, shape: Shape) -> JSONObject:
+        """Return them of a class's fields: there is no schema that says them."""
+        if shape.schema is not _OBJECT or not isinstance(member, type):
+            return {}
+        return {
+            name: list(get_args(annotation))
+            for name, annotation, is_required, _ in fields_of(member)
+            if is_required and get_origin(annotation) is Literal
+        }
 
 
 def loader_of(cls: type) -> Reader:

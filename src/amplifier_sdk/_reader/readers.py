@@ -24,6 +24,7 @@ __all__ = [
     "MisfitError",
     "Part",
     "Reader",
+    "Tags",
     "anything",
     "read_array",
     "read_boolean",
@@ -46,6 +47,9 @@ Reader: TypeAlias = Callable[[object], object]
 
 Part: TypeAlias = "tuple[str | int, Reader, object]"
 """A part of a value: its key or index, its reader, and what stands there."""
+
+Tags: TypeAlias = Callable[[], Mapping[str, object]]
+"""Says which keys of an object have one of a few values, and which values."""
 
 _DECIMAL: Final = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?"
 
@@ -304,13 +308,14 @@ def read_object(item: Reader, key: Reader) -> Reader:
 
 
 def read_union(
-    members: Sequence[tuple[Reader, str]], tags: Sequence[Mapping[str, object]] = ()
+    members: Sequence[tuple[Reader, str]], tags: Sequence[Tags] = ()
 ) -> Reader:
     """Make a reader of the first member that fits; each member comes with its words.
 
     Args:
         members: the readers.
         tags: for each member, the keys that must have one of some values: an object that has them is of that member.
+            They are asked for when nothing fits.
     """
     expected = any_of([words for _, words in members])
 
@@ -328,7 +333,7 @@ def read_union(
         meant = [*inside.values()]
         if len(meant) > 1 and isinstance(value, Mapping):
             meant = [
-                inside[n] for n in inside if n < len(tags) and _has(value, tags[n])
+                inside[n] for n in inside if n < len(tags) and _has(value, tags[n]())
             ]
         raise meant[0] if len(meant) == 1 else MisfitError.of(expected, value)
 

@@ -36,6 +36,7 @@ from amplifier_sdk._reader.models import is_model, model_shape
 from amplifier_sdk._reader.problems import any_of
 from amplifier_sdk._reader.readers import (
     Reader,
+    Tags,
     read_array,
     read_object,
     read_places,
@@ -173,11 +174,15 @@ class ShapeBuilder:
             for member in members
             if isinstance(member, type) and _is_block(member)
         ]
+        others = [member for member in members if member not in blocks]
+        parts = [self.part(member) for member in others]
+        tags: list[Tags] = [
+            partial(self.tags, *each) for each in zip(others, parts, strict=True)
+        ]
         if blocks:
-            shapes = [self._blocks(blocks)]
+            shapes, tags = [self._blocks(blocks), *parts], [dict, *tags]
         else:
-            shapes = []
-        shapes += [self.part(member) for member in members if member not in blocks]
+            shapes = parts
         # an empty schema takes everything, whatever stands beside it
         if any(not shape.schema for shape in shapes):
             return ANYTHING
@@ -194,11 +199,15 @@ class ShapeBuilder:
             {"anyOf": schemas},
             read_union(
                 [(shape.read, shape.expected) for shape in shapes],
-                [_tags(shape.schema) for shape in shapes],
+                tags,
             ),
             any_of([shape.expected for shape in shapes]),
             plain=all(shape.plain for shape in shapes),
         )
+
+    def tags(self, _: object, shape: Shape) -> JSONObject:
+        """Return the keys of a union's member that must have one of a few values, with these."""
+        return _tags(shape.schema)
 
     def _array(self, origin: object, item: object) -> Shape:
         shape = self.part(item)
