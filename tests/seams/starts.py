@@ -17,8 +17,8 @@ from amplifier.app.sessions import open_session
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier.server.activity import ActivityLog
 from amplifier.compat.original.session import AmplifierSession as OriginalSession
+from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores

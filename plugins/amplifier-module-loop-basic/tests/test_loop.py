@@ -38,7 +38,7 @@ class Answers(BaseProvider):
     name = "answers"
 
     def __init__(self, config: Mapping[str, JSONValue]) -> None:
-        self.name = str(config.get("name", "answers"))  # type: ignore[misc]  # several stand in one session
+        self.name = str(config.get("name", "answers"))  # several stand in one session
         self.priority = config.get("priority")
         self.calls = config.get("calls", 0)
         self.parallel = config.get("parallel", 1)
