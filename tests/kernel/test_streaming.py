@@ -180,6 +180,28 @@ async def test_a_reader_that_comes_late_loses_nothing(number: int) -> None:
     assert isinstance(seen[-1], TurnFinished)
 
 
+async def test_merging_deltas_copies_each_character_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied, merged = 0, TextDelta.merged
+
+    def counted(first: TextDelta, second: TextDelta) -> TextDelta:
+        nonlocal copied
+        result = merged(first, second)
+        copied += len(result.text)
+        return result
+
+    monkeypatch.setattr(TextDelta, "merged", counted)
+    stream, number = TurnStream(), 4096
+    for _ in range(CAPACITY + number):
+        await stream.send(TextDelta(text="a"))
+    stream.close()
+    texts = [event.text async for event in stream if isinstance(event, TextDelta)]
+
+    assert sum(map(len, texts)) == CAPACITY + number
+    assert copied <= 13 * (number + 1)
+
+
 async def test_slow_reader_holds_turn_back_if_deltas_cannot_merge() -> None:
     calls = [call("work", id=f"c{n}") for n in range(CAPACITY)]
     worker = Worker()

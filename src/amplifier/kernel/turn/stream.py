@@ -8,7 +8,7 @@ anything else waits for room, which holds the turn back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import anyio
@@ -55,6 +55,7 @@ class TurnStream:
     """An async iterator over the events of one turn, for one reader."""
 
     _items: deque[StreamEvent] = attrs.field(factory=deque)
+    _behind: list[StreamEvent] = attrs.field(factory=list)  # continues the last item
     _error: BaseException | None = None
     _closed: bool = False
     _waiting: anyio.Event | None = None  # for items, or for room
@@ -68,6 +69,8 @@ class TurnStream:
             if self._closed:
                 raise StopAsyncIteration
             await self._wait()
+        if len(self._items) == 1:
+            self._merge()
         item = self._items.popleft()
         # only the first free place wakes the sender: it may wait for nothing else
         if len(self._items) == CAPACITY - 1:
@@ -90,10 +93,11 @@ class TurnStream:
         if self._closed:
             return True
         if len(self._items) >= CAPACITY:
-            joined = _join(self._items[-1], event)
-            if joined is not None:
-                self._items[-1] = joined
-            return joined is not None
+            if not _continues(self._items[-1], event):
+                return False
+            self._behind.append(event)
+            return True
+        self._merge()
         self._items.append(event)
         # a reader waits only while there is nothing
         if len(self._items) == 1:
@@ -112,6 +116,12 @@ class TurnStream:
         if error is not None:
             raise error
 
+    def _merge(self) -> None:
+        """Let the last item be all that continues it: once, since each time would copy all of the text."""
+        if self._behind:
+            self._items[-1] = _merged([self._items[-1], *self._behind])
+            self._behind.clear()
+
     async def _wait(self) -> None:
         """Wait for the next change; an event is made only by whoever waits, since most deltas find nobody waiting."""
         if self._waiting is None:
@@ -124,13 +134,29 @@ class TurnStream:
             self._waiting = None
 
 
-def _join(last: StreamEvent, event: StreamEvent) -> StreamEvent | None:
+def _continues(last: StreamEvent, event: StreamEvent) -> bool:
     match last, event:
-        case TextDelta(), TextDelta() if last.index == event.index:
-            return last.merged(event)
-        case ThinkingDelta(), ThinkingDelta() if last.index == event.index:
-            return last.merged(event)
-        case ToolCallDelta(), ToolCallDelta() if last.id == event.id:
-            return last.merged(event)
+        case TextDelta(), TextDelta():
+            return last.index == event.index
+        case ThinkingDelta(), ThinkingDelta():
+            return last.index == event.index
+        case ToolCallDelta(), ToolCallDelta():
+            return last.id == event.id
         case _:
-            return None
+            return False
+
+
+def _merged(deltas: Sequence[StreamEvent]) -> StreamEvent:
+    """Return one delta of several that continue each other; halves are joined, so that little is copied often."""
+    middle = len(deltas) // 2
+    if middle == 0:
+        return deltas[0]
+    match _merged(deltas[:middle]), _merged(deltas[middle:]):
+        case (TextDelta() as first, TextDelta() as second):
+            return first.merged(second)
+        case (ThinkingDelta() as first, ThinkingDelta() as second):
+            return first.merged(second)
+        case (ToolCallDelta() as first, ToolCallDelta() as second):
+            return first.merged(second)
+        case _:
+            raise AssertionError("only deltas of one kind continue each other")
