@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from shutil import rmtree
 
 import anyio
@@ -18,6 +19,8 @@ from tests.server.serving import WRITES, Site, ended, is_last
 from tests.serving.client import Caller, Event
 
 pytestmark = pytest.mark.timeout(60)
+
+SHOWN = ("logs", "trace", "children")
 
 
 async def begun(caller: Caller, prompt: JSONValue = "Write") -> tuple[str, str]:
@@ -307,6 +310,28 @@ async def test_mentions_of_a_caller_are_followed_nowhere(site: Site) -> None:
         log = (await caller.get(f"/sessions/{session}/logs")).body
 
     assert b"the content of a file" not in log
+
+
+async def test_another_machine_shows_what_came_of_a_session(site: Site) -> None:
+    """Its store is shared, and the files of the machine that ran the turn are not there."""
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await ended(caller, session, turn)
+        one = f"/sessions/{session}"
+        before = [(await caller.get(f"{one}/{name}")).json for name in SHOWN]
+        shutil.rmtree(site.places.state / "sessions" / session)
+        after = [(await caller.get(f"{one}/{name}")).json for name in SHOWN]
+        kept = list((site.places.state / "sessions").glob(f"{session}*"))
+
+    assert len(before[0]["records"]) > 5
+    assert len(before[1]["rows"]) > 2
+    # the log goes on when the turn has ended: with the end of the session
+    assert before[0]["records"][: len(after[0]["records"])] == after[0]["records"]
+    assert len(after[1]["rows"]) == len(before[1]["rows"])
+    assert after[2] == before[2]
+    assert kept == []
 
 
 async def test_what_sessions_came_to_is_shown(site: Site) -> None:

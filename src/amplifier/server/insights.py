@@ -17,8 +17,8 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from amplifier.app.directories import Places
 from amplifier.app.logs.library import LogLibrary, SessionLog
-from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.records import beginning_of
 from amplifier.app.traces.page import page_data
 from amplifier.app.traces.writer import read_trace
@@ -27,14 +27,14 @@ from amplifier.server.members import Member
 from amplifier.server.records import approval_of, is_open_approval
 from amplifier.server.roles import Role, may
 from amplifier.server.sessions import StoredSessions
-from amplifier.server.stores import DEFAULT_TENANT, Tenant
+from amplifier.server.stored_logs import log_file, log_places
+from amplifier.server.stores import DEFAULT_TENANT
 from amplifier.serving.errors import RequestError
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Endpoint, Operation
 from amplifier.serving.tokens import Client
 from amplifier_kit.files import open_flags
-from amplifier_kit.logs.records import LOG_FILE
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -111,7 +111,7 @@ class Insights:
     async def list_children(self, request: Request, client: Client) -> Response:
         """List the sessions that a session's agents made, with what they were asked and what it cost."""
         tenant, record = await self.sessions.session(request, client)
-        store = FileSessionStore(tenant.files)
+        store = tenant.store
         listed: list[JSONValue] = []
         for child in await store.children(str(record["session_id"])):
             found = await store.read_record(child) or {}
@@ -125,13 +125,16 @@ class Insights:
         """Show the steps of a session and of those it made, as the trace page has them."""
         tenant, record = await self.sessions.session(request, client)
         session_id = str(record["session_id"])
-        return JSONAnswer(await to_thread.run_sync(_trace, tenant, session_id))
+        async with log_places(tenant, session_id) as places:
+            return JSONAnswer(await to_thread.run_sync(_trace, places, session_id))
 
     async def show_logs(self, request: Request, client: Client) -> Response:
         """Show the last records of a session's log."""
         tenant, record = await self.sessions.session(request, client)
-        path = _log_file(tenant, str(record["session_id"]))
-        return JSONAnswer({"records": await to_thread.run_sync(_records, path)})
+        session_id = str(record["session_id"])
+        async with log_places(tenant, session_id) as places:
+            path = log_file(places, session_id)
+            return JSONAnswer({"records": await to_thread.run_sync(_records, path)})
 
     async def show_cost(self, _request: Request, client: Client) -> Response:
         """Show what turns cost by day in UTC and tenant: the caller's, or all for who owns the server."""
@@ -214,16 +217,12 @@ def _number(value: JSONValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _log_file(tenant: Tenant, session_id: str) -> Path:
-    return tenant.files.folder(session_id) / LOG_FILE
-
-
-def _trace(tenant: Tenant, session_id: str) -> JSONObject:
+def _trace(places: Places, session_id: str) -> JSONObject:
     try:
-        log = SessionLog.of_file(_log_file(tenant, session_id))
-    except ConfigError:  # it has none so far, or its turns ran on another machine
+        log = SessionLog.of_file(log_file(places, session_id))
+    except ConfigError:  # it has none so far
         return {"rows": [], "said": []}
-    return page_data(read_trace(LogLibrary(tenant.places).family(log)))
+    return page_data(read_trace(LogLibrary(places).family(log)))
 
 
 def _without_links(path: str, _flags: int) -> int:

@@ -170,7 +170,7 @@ async def test_an_unused_session_is_no_session(remote: FileSessionStore) -> None
 async def test_the_lease_is_renewed_while_nothing_happens(
     remote: FileSessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.app.store.shared._PERIOD", 0.6)
+    monkeypatch.setattr("amplifier.app.store.shared._PERIOD", 3.0)
     async with machine(remote).open(record()):
         first = LeaseState.read(remote.files.folder("s1")).expires
         with anyio.fail_after(20):
