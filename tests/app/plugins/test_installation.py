@@ -179,6 +179,18 @@ def test_a_script_that_changed_is_shown_by_its_name(
     assert (change.gained, change.lost, change.changed) == ((), (), ("deny.sh",))
 
 
+def test_no_list_of_texts_hides_a_script_that_changed(
+    installer: PluginInstaller, plugin: Path
+) -> None:
+    installer.add(str(plugin), (), Person())
+    for number in range(30):
+        write(plugin / f"a{number}.md", "x")
+    write(plugin / "zz.sh", "evil\n")
+
+    (change,) = installer.update((), Person(), dry_run=True)
+    assert change.changed[0] == "zz.sh"
+
+
 def test_a_removed_plugin_leaves_nothing(
     installer: PluginInstaller, plugin: Path, places: Places
 ) -> None:

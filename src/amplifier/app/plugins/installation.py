@@ -242,7 +242,7 @@ class PluginInstaller:
         changed = [
             each
             for each in sorted({*agreed, *now})
-            if agreed.get(each) != now.get(each)
+            if agreed.get(each) != now.get(each) and not each.endswith("/")
         ]
         refusal = ""
         if judge_plugin(folder).refusal:
@@ -251,7 +251,7 @@ class PluginInstaller:
             staged=staged,
             before=before,
             abilities_before=() if refusal else _abilities(folder),
-            changed=tuple(name for name in changed if not name.endswith("/")),
+            changed=tuple(sorted(changed, key=_is_text)),
             refusal=refusal or ("" if grant else "nobody agreed to it"),
         )
 
@@ -301,6 +301,11 @@ class PluginInstaller:
 
         if needed:
             revise("user", mounted, self.places)
+
+
+def _is_text(name: str) -> bool:
+    """Order what changed: what may run comes before texts, so that no list of them hides it."""
+    return name.endswith((".md", ".txt"))
 
 
 def _require_modules(abilities: Sequence[Ability]) -> None:
