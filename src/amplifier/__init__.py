@@ -11,6 +11,7 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier.agent.agent import Agent as Agent
+    from amplifier.agent.modules import Toolset as Toolset
     from amplifier.agent.result import AgentResult as AgentResult
     from amplifier.agent.session import AgentSession as AgentSession
     from amplifier.agent.session import AgentStream as AgentStream
@@ -96,6 +97,7 @@ __all__ = [
     "SessionStore",
     "Spending",
     "StoredChildren",
+    "Toolset",
     "Video",
     "compose",
     "create_profile_loader",
@@ -117,6 +119,7 @@ _HOME = {
     "AgentResult": "agent.result",
     "AgentSession": "agent.session",
     "AgentStream": "agent.session",
+    "Toolset": "agent.modules",
     "AmplifierModuleLoader": "kernel.modules.loader",
     "Audio": "app.media",
     "Document": "app.media",

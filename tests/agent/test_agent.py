@@ -9,8 +9,7 @@ from importlib.metadata import entry_points
 import anyio
 import pytest
 
-from amplifier import Agent, ModuleLoader
-from amplifier.agent.modules import Toolset
+from amplifier import Agent, ModuleLoader, Toolset
 from amplifier_kit.installation import install_command
 from amplifier_sdk import HookResult, RunContext, tool
 from amplifier_sdk.errors import ConfigError, ModuleNotFoundError, TurnCancelled

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier import Agent
-from amplifier.agent.modules import Toolset
+from amplifier import Agent, Toolset
 from amplifier_sdk import HookResult, RunContext, hook
 from amplifier_sdk.errors import ModuleError
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE, PromptSubmit, ToolPre

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from amplifier import Agent
-from amplifier.agent.modules import Toolset
+from amplifier import Agent, Toolset
 from amplifier_sdk import RunContext, tool, toolset
 from amplifier_sdk.progress import ToolProgress
 from tests.doubles import ScriptedProvider, build_session, call, calling

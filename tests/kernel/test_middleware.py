@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pluggy import HookimplMarker
 
-from amplifier import Agent, AmplifierSession, HookRegistry
-from amplifier.agent.modules import Toolset
+from amplifier import Agent, AmplifierSession, HookRegistry, Toolset
 from amplifier_sdk import hook
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.content import TextBlock

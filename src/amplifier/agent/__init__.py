@@ -6,6 +6,7 @@ An agent is a face and no second engine: it becomes a mount plan, a loader and a
 from __future__ import annotations
 
 from amplifier.agent.agent import Agent
+from amplifier.agent.modules import Toolset
 from amplifier.agent.result import AgentResult
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.sessions.output_errors import OutputError, OutputRejectedError
@@ -17,4 +18,5 @@ __all__ = [
     "AgentStream",
     "OutputError",
     "OutputRejectedError",
+    "Toolset",
 ]
