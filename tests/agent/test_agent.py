@@ -225,6 +225,18 @@ async def test_a_tool_that_is_not_there_is_an_error() -> None:
         await agent.run("Hi")
 
 
+async def test_a_tool_of_a_sub_agent_that_is_not_there_is_an_error() -> None:
+    helper = Agent(ScriptedProvider("never"), name="helper", tools=["tool-filsystem"])
+    agent = Agent(ScriptedProvider("never"), tools=[helper])
+
+    with pytest.raises(ConfigError) as caught:
+        await agent.run("Hi")
+
+    (problem,) = caught.value.problems
+    assert problem.path == "agents.helper.tools[0]"
+    assert "did you mean 'tool-filesystem'?" in problem.message
+
+
 async def test_an_override_holds_for_the_sessions_in_the_block() -> None:
     agent = Agent("local", deps="real")
     with agent.override(model=ScriptedProvider("Scripted."), deps="double"):

@@ -36,7 +36,11 @@ from amplifier.agent.instructions import (
 )
 from amplifier.agent.models import Model, ModelChoice, choose_model
 from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable, as_tool
-from amplifier.agent.problems import argument_problems, plan_problems
+from amplifier.agent.problems import (
+    argument_problems,
+    plan_problems,
+    sub_agent_problems,
+)
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.overlays import merge_plans
@@ -432,11 +436,13 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         table, plan = self._compiled(self._choice(), check)
         if "model" in override:
             plan = _with_model(plan, choose_model(override["model"]), table)
+        loader = ModuleLoader(modules=table.objects)
+        _refuse(*sub_agent_problems(plan, loader))
         given = override.get("deps", deps)
         return AgentSession.of(
             self,
             plan,
-            ModuleLoader(modules=table.objects),
+            loader,
             cast("DepsT_contra", self.deps if given is None else given),
             check,
             approval_system=approval_system,

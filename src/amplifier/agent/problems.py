@@ -15,9 +15,10 @@ from amplifier_sdk.hookspecs import KINDS
 
 if TYPE_CHECKING:
     from amplifier.agent.modules import ModuleTable
+    from amplifier.kernel.modules.loader import ModuleLoader
     from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["argument_problems", "plan_problems"]
+__all__ = ["argument_problems", "plan_problems", "sub_agent_problems"]
 
 _Check: TypeAlias = Callable[[str, object], Iterator[Problem]]
 
@@ -126,6 +127,23 @@ def plan_problems(plan: JSONObject, table: ModuleTable) -> Iterator[Problem]:
                 path,
                 f"{module!r} is an object of the program that made the plan; give it to the agent as well",
             )
+
+
+def sub_agent_problems(plan: JSONObject, loader: ModuleLoader) -> Iterator[Problem]:
+    """Find the modules of agents that are tools which nobody could mount: their sessions are opened long after.
+
+    Args:
+        plan: the plan.
+        loader: knows the modules that there are.
+    """
+    named = list(_modules("", {"agents": plan.get("agents")}))
+    if not named:
+        return
+    known = sorted({found.id for found in loader.discover()})
+    for path, module in named:
+        if module not in known:
+            hint = did_you_mean(module, known)
+            yield Problem(path, f"no module {module!r} is installed{hint}")
 
 
 def _agents_path(path: str) -> str:
