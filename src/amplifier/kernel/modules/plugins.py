@@ -308,13 +308,8 @@ class Plugins:
 
     def _checks(self) -> dict[str, Callable[[object, str], None]]:
         """Return what checks an implementation of each hook."""
-        checks: dict[str, Callable[[object, str], None]] = {
-            kind.spec.name: kind.spec.check for kind in self.kinds
-        }
-        checks[amplifier_contributions.name] = amplifier_contributions.check
-        for name, point in _AROUND.items():
-            checks[name] = partial(_check_middleware, point)
-        return checks
+        checks = {kind.spec.name: kind.spec.check for kind in self.kinds}
+        return {**checks, **_CHECKS_BESIDE}
 
     def _refusal(
         self, plugin_name: str, plugin: object, error: pluggy.PluginValidationError
@@ -376,6 +371,13 @@ def _check_middleware(point: Point, function: object, plugin: str) -> None:
             f"{plugin}: an implementation of {spec.name} takes ({', '.join(spec.parameters)}), in this order;"
             f" it takes ({', '.join(given)})"
         )
+
+
+_CHECKS_BESIDE: Final[Mapping[str, Callable[[object, str], None]]] = {
+    amplifier_contributions.name: amplifier_contributions.check,
+    **{name: partial(_check_middleware, point) for name, point in _AROUND.items()},
+}
+"""What checks an implementation of each hook that mounts nothing."""
 
 
 def _contribution(
