@@ -170,7 +170,7 @@ def delegating(site: Site) -> Path:
     assert file is not None
     script = site.folder / "scout.json"
     script.write_text(json.dumps([write_call(), "Written."]))
-    config = {"responses": str(script)}
+    config = {"responses": str(script), "by_history": True}
     scout = {"module": "provider-scripted", "config": config}
     plan = json.loads(file.read_text())
     plan["tools"].append({"module": "tool-task"})

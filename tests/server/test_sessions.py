@@ -9,6 +9,7 @@ from shutil import rmtree
 import anyio
 import pytest
 
+from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
 from amplifier.server.records import waiting_turn
@@ -334,6 +335,37 @@ async def test_another_machine_shows_what_came_of_a_session(site: Site) -> None:
     assert kept == []
 
 
+async def costed(server: StoredServer, tenant: str) -> None:
+    """Wait until it is noted what a turn of a tenant cost."""
+    activity = ActivityLog(await server.stores.server())
+    with anyio.fail_after(20):
+        # asked without a token, which allows so many requests a minute
+        while not await activity.read("cost", tenant):
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_who_owns_the_server_sees_what_each_tenant_costs(site: Site) -> None:
+    names = ("default", "acme", "other")
+    secrets = {name: await site.token(name, "owner", name) for name in names}
+    reader = await site.token("reader", "reader")
+    async with site.serving() as server:
+        for name, secret in secrets.items():
+            await begun(Caller(server, secret))
+            await costed(server, name)
+        seen = {
+            name: (await Caller(server, secret).get("/cost")).json["days"]
+            for name, secret in {**secrets, "reader": reader}.items()
+        }
+    tenants = {name: [day["tenant"] for day in days] for name, days in seen.items()}
+
+    assert tenants == {
+        "default": ["acme", "default", "other"],
+        "acme": ["acme"],
+        "other": ["other"],
+        "reader": ["default"],
+    }
+
+
 async def test_what_sessions_came_to_is_shown(site: Site) -> None:
     secret = await site.token()
     async with site.serving() as server:
@@ -344,9 +376,8 @@ async def test_what_sessions_came_to_is_shown(site: Site) -> None:
         trace = (await caller.get(f"{one}/trace")).json
         logs = (await caller.get(f"{one}/logs")).json["records"]
         children = (await caller.get(f"{one}/children")).json["children"]
-        with anyio.fail_after(10):
-            while not (days := (await caller.get("/cost")).json["days"]):
-                await anyio.lowlevel.checkpoint()
+        await costed(server, "default")
+        days = (await caller.get("/cost")).json["days"]
         audit = (await caller.get("/audit")).json["entries"]
         metrics = (await caller.get("/metrics")).body.decode()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -237,3 +238,29 @@ async def test_question_of_an_agent_is_the_sessions_and_continues_the_agent(
     assert len(children) == 1
     results = [str(entry.data) for entry in said.entries if "Written." in str(entry)]
     assert results
+
+
+async def test_another_machine_shows_what_a_worker_and_its_agents_did(
+    site: Site,
+) -> None:
+    async with fleet(site) as all_:
+        delegating(site)
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+            await all_.answer(session, "Allow once")
+            await ended(all_.caller, session, turn)
+        one = f"/sessions/{session}"
+        paths = [f"{one}/{name}" for name in ("logs", "trace", "children")]
+        before = [(await all_.caller.get(path)).json for path in paths]
+        # what the worker's machine has, others have not
+        shutil.rmtree(site.places.state / "sessions")
+        after = [(await all_.caller.get(path)).json for path in paths]
+    steps = [row[2] for row in after[1]["rows"]]
+
+    assert len(after[0]["records"]) > 5
+    assert before[0]["records"][: len(after[0]["records"])] == after[0]["records"]
+    assert "write_file" in steps
+    assert "task" in steps
+    assert after[2] == before[2]
+    assert after[2]["children"][0]["prompt"] == "Write the notes"

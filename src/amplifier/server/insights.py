@@ -27,14 +27,13 @@ from amplifier.server.members import Member
 from amplifier.server.records import approval_of, is_open_approval
 from amplifier.server.roles import Role, may
 from amplifier.server.sessions import StoredSessions
-from amplifier.server.stored_logs import log_file, log_places
+from amplifier.server.stored_logs import log_file, log_places, without_links
 from amplifier.server.stores import DEFAULT_TENANT
 from amplifier.serving.errors import RequestError
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Endpoint, Operation
 from amplifier.serving.tokens import Client
-from amplifier_kit.files import open_flags
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -225,13 +224,9 @@ def _trace(places: Places, session_id: str) -> JSONObject:
     return page_data(read_trace(LogLibrary(places).family(log)))
 
 
-def _without_links(path: str, _flags: int) -> int:
-    return os.open(path, open_flags.READ)
-
-
 def _records(path: Path) -> list[JSONValue]:
     try:
-        with open(path, "rb", opener=_without_links) as stream:
+        with open(path, "rb", opener=without_links) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _MAX_BYTES))
             lines = deque(stream, _MAX_RECORDS)

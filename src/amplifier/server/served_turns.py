@@ -34,6 +34,7 @@ from amplifier.server.records import (
     with_turn_ended,
     with_turn_waiting,
 )
+from amplifier.server.stored_logs import store_logs
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import error_of_turn
 from amplifier.serving.metrics import Metrics
@@ -311,6 +312,7 @@ class ServedTurn:
         store, lease = turn.tenant.store, turn.lease
         with anyio.move_on_after(_CLOSING, shield=True):
             try:
+                await store_logs(turn.tenant, lease)
                 if self._end is None:
                     await self.recorder.flush()
                     record = await store.read_record(lease.session_id)
