@@ -21,6 +21,7 @@ from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.server.serving import WRITES, Site, ended
+from tests.server.test_operations import SPAN, TRACE, exporting
 from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Caller
 
@@ -264,3 +265,36 @@ async def test_another_machine_shows_what_a_worker_and_its_agents_did(
     assert "task" in steps
     assert after[2] == before[2]
     assert after[2]["children"][0]["prompt"] == "Write the notes"
+
+
+async def test_one_trace_leads_from_a_request_to_a_tool_of_two_workers(
+    site: Site,
+) -> None:
+    exporter = exporting()
+    exporter.clear()
+    async with fleet(site, *WRITES) as all_:
+        file = site.home / "plan.json"
+        plan = json.loads(file.read_text())
+        plan["hooks"].append({"module": "hooks-otel"})
+        file.write_text(json.dumps(plan))
+        session = await all_.caller.begin()
+        headers = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
+        path = f"/sessions/{session}/turns"
+        taken = await all_.caller.post(path, {"prompt": "Write"}, headers)
+        turn = taken.json["turn_id"]
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        await all_.answer(session, "Allow once")
+        async with all_.worker("w2"):
+            await ended(all_.caller, session, turn)
+    turns = [
+        span
+        for span in exporter.get_finished_spans()
+        if span.name.startswith(("invoke_agent", "execute_tool"))
+    ]
+    traces = {f"{span.context.trace_id:032x}" for span in turns if span.context}
+
+    # a part of the turn on each worker
+    assert sum(span.name.startswith("invoke_agent") for span in turns) == 2
+    assert "execute_tool write_file" in {span.name for span in turns}
+    assert traces == {TRACE}

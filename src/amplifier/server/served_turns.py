@@ -55,6 +55,7 @@ from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
 from amplifier_sdk.stores import Lease
 from amplifier_sdk.streaming import TurnFinished
+from amplifier_sdk.trace_context import TraceParent, called_by, caller_of_turn
 
 __all__ = ["AcceptedTurn", "ServedTurn", "TurnSetup", "end_turn"]
 
@@ -75,12 +76,14 @@ class AcceptedTurn:
         turn_id: its id.
         prompt: what was asked.
         lease: on the session; whoever runs the turn renews and releases it.
+        caller: the span that asked for it.
     """
 
     tenant: Tenant
     turn_id: str
     prompt: Prompt = attrs.field(repr=False)
     lease: Lease
+    caller: TraceParent | None = attrs.field(factory=caller_of_turn)
 
 
 @attrs.frozen(eq=False)
@@ -164,7 +167,7 @@ class ServedTurn:
             group.start_soon(self._watch)
             group.start_soon(self._let_go)
             # what runs has time to end when this is cancelled
-            with self._own:
+            with self._own, called_by(self.turn.caller):
                 self._end = await self._ended()
             if self._end is None and self._is_cancelled:  # while it was opened
                 self._end = {"type": "turn_cancelled"}

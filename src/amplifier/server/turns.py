@@ -19,10 +19,12 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
 from amplifier_sdk.stores import Lease, SessionStore
+from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = [
     "LocalTurns",
     "TurnEngine",
+    "read_stored_caller",
     "read_stored_prompt",
     "resumed_turn",
     "store_prompt",
@@ -117,7 +119,13 @@ async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:
     if record is None or waiting_turn(record) != turn_id or prompt is None:
         await store.release(lease)
         return None
-    return AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt=prompt, lease=lease)
+    return AcceptedTurn(
+        tenant=tenant,
+        turn_id=turn_id,
+        prompt=prompt,
+        lease=lease,
+        caller=await read_stored_caller(store, session_id),
+    )
 
 
 async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
@@ -129,11 +137,12 @@ async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
 
 
 async def store_prompt(store: SessionStore, lease: Lease, prompt: Prompt) -> None:
-    """Store the prompt of a turn, without secrets, for whoever continues it."""
+    """Store the prompt of a turn, without secrets, and the span that asked for it, for whoever continues it."""
     content: JSONValue = prompt if isinstance(prompt, str) else _blocks(prompt)
     redacted = SinkRedactor(StrictRedactor()).redact(content)
-    data = json.dumps({"prompt": redacted}).encode()
-    await store.write_document(lease, _PROMPT, data)
+    caller = caller_of_turn()
+    written = {"prompt": redacted, "traceparent": "" if caller is None else str(caller)}
+    await store.write_document(lease, _PROMPT, json.dumps(written).encode())
 
 
 async def read_stored_prompt(store: SessionStore, session_id: str) -> Prompt | None:
@@ -143,6 +152,14 @@ async def read_stored_prompt(store: SessionStore, session_id: str) -> Prompt | N
         return None
     content = json.loads(data)["prompt"]
     return Message.from_dict({"role": "user", "content": content}).content  # type: ignore[return-value]  # as it was stored
+
+
+async def read_stored_caller(
+    store: SessionStore, session_id: str
+) -> TraceParent | None:
+    """Return the span that asked for the last turn of a session: whichever machine runs it, its trace is one."""
+    data = (await store.read_documents(session_id)).get(_PROMPT, b"{}")
+    return TraceParent.parse(str(json.loads(data).get("traceparent", "")))
 
 
 def _blocks(prompt: Prompt) -> list[JSONValue]:
