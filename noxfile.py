@@ -162,8 +162,12 @@ def worker_kills(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def turn_kills(session: nox.Session) -> None:
-    """Kill workers while they run 200 turns of 20 steps, and restart their database twice; prints a row of counts."""
+    """Kill, pause and cut off workers while they run 200 turns of 20 steps; end one at each of its writes."""
     install_workspace(session)
+    points = "tests/server/test_kill_points.py"
+    run_full(
+        session, "-s", points, AMPLIFIER_KILL_STEPS="100", AMPLIFIER_KILL_STRIDE="1"
+    )
     run_full(
         session,
         "-s",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -33,9 +32,9 @@ from amplifier.testing.postgres import (
 )
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import StoreError
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.stores import LogName, SessionStore
+from tests.server.effects import write_effects
 from tests.server.serving import Site
 from tests.serving.client import Caller
 
@@ -53,26 +52,6 @@ pytestmark = [
     pytest.mark.figures,
     pytest.mark.timeout(_LIMIT * 2),
 ]
-
-_TOOL = '''
-import os
-
-import anyio
-
-from amplifier_sdk import Coordinator, tool
-
-
-@tool(effects=("write",))
-async def effect(step: int, coordinator: Coordinator) -> str:
-    """Append a line to a file."""
-    line = f"{coordinator.session_id} {step}\\n".encode()
-    file = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.write(file, line)
-    os.close(file)
-    await anyio.sleep(0.2)
-    return f"done {step}"
-'''
-
 
 _CLOCK = """
 import os
@@ -121,29 +100,7 @@ class Fleet:
         packages = self.site.home / "packages"
         (packages / "sitecustomize.py").parent.mkdir(parents=True, exist_ok=True)
         (packages / "sitecustomize.py").write_text(_CLOCK)
-        about = packages / "effects-1.0.dist-info"
-        about.mkdir()
-        (packages / "effects_tool.py").write_text(_TOOL)
-        (about / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: effects\nVersion: 1.0\n"
-        )
-        (about / "entry_points.txt").write_text(
-            "[amplifier.modules]\ntool-effect = effects_tool:effect\n"
-        )
-        responses: list[JSONValue] = [
-            {"tool_calls": [{"name": "effect", "arguments": {"step": step}}]}
-            for step in range(_STEPS)
-        ]
-        config: JSONObject = {"responses": [*responses, "Done."], "by_history": True}
-        plan: JSONObject = {
-            "session": {
-                "orchestrator": "loop-basic",
-                "context": "context-simple",
-            },
-            "providers": [{"module": "provider-scripted", "config": config}],
-            "tools": [{"module": "tool-effect"}],
-        }
-        (self.site.home / "plan.json").write_text(json.dumps(plan))
+        write_effects(packages, self.site.home / "plan.json", _STEPS)
 
     def hire(
         self, *, port: int | None = None, clock: float = 0.0
@@ -164,6 +121,7 @@ class Fleet:
             **os.environ,
             "PYTHONPATH": str(self.site.home / "packages"),
             "EFFECTS": str(self.effects),
+            "EFFECT_SECONDS": "0.2",
             "CLOCK": str(clock),
         }
         log = (self.site.home / f"worker-{len(self.workers)}.log").open("wb")

@@ -143,7 +143,10 @@ class ServedTurn:
         metrics.turns_running += 1
         try:
             await self._hold()
-        except LeaseLostError as error:
+        except (LeaseLostError, ExceptionGroup) as error:
+            # several of its parts may find out
+            if isinstance(error, ExceptionGroup) and error.split(LeaseLostError)[1]:
+                raise
             # somebody else has the session: whatever is written here would be theirs
             report("server.lease_lost", error, session=self.turn.lease.session_id)
             self._is_lost = True
@@ -167,11 +170,13 @@ class ServedTurn:
             group.start_soon(self._watch)
             group.start_soon(self._let_go)
             # what runs has time to end when this is cancelled
-            with self._own, called_by(self.turn.caller):
-                self._end = await self._ended()
+            try:
+                with self._own, called_by(self.turn.caller):
+                    self._end = await self._ended()
+            finally:
+                self._is_over.set()
             if self._end is None and self._is_cancelled:  # while it was opened
                 self._end = {"type": "turn_cancelled"}
-            self._is_over.set()
             group.cancel_scope.cancel()
 
     async def _ended(self) -> JSONObject | None:

@@ -191,15 +191,19 @@ class SessionReplica:
             return
         if known is None and not (self._has_turn or _is_used(record)):
             return  # nothing was said in it, and it is forgotten
-        # first, since nothing else is taken of a session that has none
-        if record != known:
-            await self.store.write_record(self.lease, record)
+        if known is None:
+            # nothing else is taken of a session that has none; what it is made of is not there yet
+            begun: JSONObject = {**record, "has_composition": False}
+            await self.store.write_record(self.lease, begun)
         await self._store_transcript()
         for name, content in documents.items():
             if self._documents.get(name) != content:
                 await self.store.write_document(self.lease, name, content)
         self._documents = documents
         await self._store_questions()
+        # last, as the files are written: whoever is killed in between leaves no record of what is not there
+        if record != known:
+            await self.store.write_record(self.lease, record)
 
     async def _store_transcript(self) -> None:
         said = await to_thread.run_sync(read_entries, self.folder, "transcript")

@@ -1,0 +1,53 @@
+"""A module whose tool has an effect that can be counted, as a package that is installed, and a plan that uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["write_effects"]
+
+_TOOL = '''
+import os
+
+import anyio
+
+from amplifier_sdk import Coordinator, tool
+
+
+@tool(effects=("write",))
+async def effect(step: int, coordinator: Coordinator) -> str:
+    """Append a line to a file."""
+    line = f"{coordinator.session_id} {step}\\n".encode()
+    file = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, line)
+    os.close(file)
+    await anyio.sleep(float(os.environ.get("EFFECT_SECONDS", "0")))
+    return f"done {step}"
+'''
+
+
+def write_effects(packages: Path, plan_file: Path, steps: int) -> None:
+    """Write the package into a folder, and the plan of a model that calls its tool step by step."""
+    about = packages / "effects-1.0.dist-info"
+    about.mkdir(parents=True)
+    (packages / "effects_tool.py").write_text(_TOOL)
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: effects\nVersion: 1.0\n"
+    )
+    (about / "entry_points.txt").write_text(
+        "[amplifier.modules]\ntool-effect = effects_tool:effect\n"
+    )
+    responses: list[JSONValue] = [
+        {"tool_calls": [{"name": "effect", "arguments": {"step": step}}]}
+        for step in range(steps)
+    ]
+    config: JSONObject = {"responses": [*responses, "Done."], "by_history": True}
+    plan: JSONObject = {
+        "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+        "providers": [{"module": "provider-scripted", "config": config}],
+        "tools": [{"module": "tool-effect"}],
+    }
+    plan_file.write_text(json.dumps(plan))
