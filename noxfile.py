@@ -46,6 +46,7 @@ NIGHTLY = [
     *(f"scaffold({kind})" for kind in KINDS),
     *(
         "kill_points",
+        "turn_kills",
         "serve_load",
         "cancel_matrix",
         "bad_modules",
