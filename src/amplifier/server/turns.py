@@ -9,7 +9,12 @@ from typing import Final, Protocol
 import attrs
 from anyio.abc import TaskGroup
 
-from amplifier.server.records import is_open_approval, waiting_turn
+from amplifier.server.records import (
+    is_open_approval,
+    running_turn,
+    waiting_turn,
+    with_turn_waiting,
+)
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -18,7 +23,7 @@ from amplifier_sdk.errors import LeaseHeldError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
-from amplifier_sdk.stores import Lease, SessionStore
+from amplifier_sdk.stores import Lease, SessionStore, StoredQuestion
 from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = [
@@ -80,9 +85,13 @@ class LocalTurns:
         if turn is not None:
             await self.start(turn)
 
-    async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:  # noqa: ARG002  # the protocol's
-        """Return true: whoever ran it would have the lease."""
-        return True
+    async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
+        """Return whether a turn asked nobody; one that did is continued, even if its process was killed as it asked."""
+        questions = await tenant.store.questions(session_id)
+        if not any(_is_asked_by(each, turn_id) for each in questions):
+            return True
+        await _let_wait(tenant.store, session_id, turn_id)
+        return False
 
     async def forget(self, turn_id: str) -> None:
         """Do nothing: there is no queue."""
@@ -126,6 +135,25 @@ async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:
         lease=lease,
         caller=await read_stored_caller(store, session_id),
     )
+
+
+def _is_asked_by(question: StoredQuestion, turn_id: str) -> bool:
+    """Whether a question is one of a turn to a person."""
+    return question.details.get("turn_id") == turn_id and "key" in question.details
+
+
+async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
+    """Store that a turn is left to be continued, unless somebody runs it."""
+    try:
+        lease = await store.acquire(session_id, owner="server", period=_PERIOD)
+    except LeaseHeldError:
+        return
+    try:
+        record = await store.read_record(session_id)
+        if record is not None and running_turn(record) == turn_id:
+            await store.write_record(lease, with_turn_waiting(record, turn_id))
+    finally:
+        await store.release(lease)
 
 
 async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
