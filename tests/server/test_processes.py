@@ -39,6 +39,7 @@ def test_every_command_of_the_page_works(site: Site) -> None:
     home.mkdir()
     file = site.plan("Milk and rum.").file
     steps = steps.replace("amplifier serve", f"amplifier serve --plan {file}")
+    steps = steps.replace("amplifier worker", f"amplifier worker --plan {file}")
     environment = {**os.environ, "HOME": str(site.home), "AMPLIFIER_HOME": str(home)}
     environment["PATH"] = (
         f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"

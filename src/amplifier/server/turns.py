@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import attrs
 from anyio.abc import TaskGroup
 
+from amplifier.kernel.reports import report
 from amplifier.server.records import (
     is_open_approval,
     running_turn,
@@ -77,13 +78,14 @@ class LocalTurns:
         """Have a turn run in a task of its own."""
         # counted before its task runs: others may come meanwhile
         self._running[turn.tenant.name] += 1
-        self.group.start_soon(self._run, turn)
+        self.group.start_soon(self._run, turn, False)  # noqa: FBT003  # likewise
 
     async def wake(self, tenant: Tenant, session_id: str) -> None:
         """Have the turn of a session continue here."""
         turn = await resumed_turn(tenant, session_id)
         if turn is not None:
-            await self.start(turn)
+            self._running[tenant.name] += 1
+            self.group.start_soon(self._run, turn, True)  # noqa: FBT003  # no keywords there
 
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
         """Return whether a turn asked nobody; one that did is continued, even if its process was killed as it asked."""
@@ -100,13 +102,20 @@ class LocalTurns:
         """Return how many turns of a tenant run here."""
         return self._running[tenant]
 
-    async def _run(self, turn: AcceptedTurn) -> None:
+    async def _run(self, turn: AcceptedTurn, is_resumed: bool) -> None:
+        # where it began it can be continued, though perhaps not here
+        served = ServedTurn(
+            self.setup, turn, turn.tenant.files, leaves_refused=is_resumed
+        )
         has_ended = True
         try:
-            has_ended = await ServedTurn(self.setup, turn, turn.tenant.files).run()
+            has_ended = await served.run()
         finally:
             self._running[turn.tenant.name] -= 1
-        if not has_ended:
+        if served.refused is not None:
+            session_id = turn.lease.session_id
+            report("server.turn_left", served.refused, session=session_id)
+        elif not has_ended:
             # the answer may have come before the session was free
             await self.wake(turn.tenant, turn.lease.session_id)
 
