@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, redirect_stderr
 from typing import TYPE_CHECKING, ClassVar, Final, Never
 
@@ -27,7 +27,7 @@ from amplifier.server.workers import TurnWorker
 from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.engines import WorkerOptions
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
 from tests.server.serving import ended
@@ -66,6 +66,10 @@ class Start:
     def play(self, stage: Stage) -> Outcome:
         """Start the session and return what came of it."""
         raise NotImplementedError
+
+    def records(self, stage: Stage) -> Sequence[JSONObject]:
+        """Return who the sessions are, and what each has spent."""
+        return stage.sessions(children=self.name == "child-by-id")
 
 
 class Run(Start):
@@ -481,6 +485,17 @@ class ServedSession(EmbeddedStart):
             raise RuntimeError(str(end))
         return str(end["output"])
 
+    def records(self, stage: Stage) -> Sequence[JSONObject]:
+        return anyio.run(self.stored_records, stage)
+
+    async def stored_records(self, stage: Stage) -> Sequence[JSONObject]:
+        """Return what the server's store has."""
+        stores = ServerStores("files", stage.places())
+        tenant = await stores.tenant("default")
+        found = await tenant.store.list_sessions(limit=10)
+        await stores.aclose()
+        return found
+
     @asynccontextmanager
     async def serving(self, stage: Stage, secret: str) -> AsyncIterator[Caller]:
         """Run a server with the profile."""
@@ -499,7 +514,9 @@ class ServedSession(EmbeddedStart):
         stores = ServerStores("files", stage.places())
         setup = TurnSetup(options, ActivityLog(await stores.server()))
         folder = stage.places().home / "working"
-        worker = TurnWorker(stores, setup, WorkerOptions(name="w", drain=0), folder)
+        # nobody else may have what it lacks
+        alone = WorkerOptions(name="w", drain=0)
+        worker = TurnWorker(stores, setup, alone, folder, max_left=0)
         server = StoredServer(
             ServerStores("files", stage.places()), options, queue=engine
         )

@@ -31,7 +31,12 @@ from amplifier_sdk.engines import (
     Workflow,
     WorkflowContext,
 )
-from amplifier_sdk.errors import EngineError, LeaseHeldError, StoreUnavailableError
+from amplifier_sdk.errors import (
+    ConfigError,
+    EngineError,
+    LeaseHeldError,
+    StoreUnavailableError,
+)
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.stores import Lease, StoredQuestion
 
@@ -112,12 +117,14 @@ class TurnWorker:
         setup: what the turns have in common.
         options: how it works.
         folder: where the files of sessions are fetched to.
+        max_left: seconds for which a turn is left to others whose session cannot be opened here; then it fails.
     """
 
     stores: ServerStores
     setup: TurnSetup
     options: WorkerOptions
     folder: Path
+    max_left: float = 600.0
 
     @property
     def workflows(self) -> Mapping[str, Workflow]:
@@ -153,17 +160,32 @@ class TurnWorker:
         turn = await self._taken(tenant, session_id, turn_id)
         if turn is None:
             return True
-        with self._working_folder(tenant) as folder:
-            files = ProjectSessions(Path(folder))
-            served = ServedTurn(self.setup, turn, files, leaves_refused=True)
-            if await served.run():
-                return True
-        if served.refused is not None:
-            # another worker may have the modules and versions that this one lacks
-            report("worker.left", served.refused, session=session_id)
-            await context.sleep(f"left at {time():.0f}", self.options.period)
-        await anyio.sleep(_RETRY)
+        refused, is_over = await self._run_here(turn, leaves_refused=True)
+        if is_over:
+            return True
+        if refused is None:
+            await anyio.sleep(_RETRY)
+            return False
+        since = await context.step("first left", _now)
+        if isinstance(since, float) and time() - since >= self.max_left:
+            turn = await self._taken(tenant, session_id, turn_id)
+            if turn is not None:
+                _, is_over = await self._run_here(turn, leaves_refused=False)
+            return turn is None or is_over
+        # another worker may have the modules and versions that this one lacks
+        report("worker.left", missing=str(refused), session=session_id)
+        await context.sleep(f"left at {time():.0f}", self.options.period)
         return False
+
+    async def _run_here(
+        self, turn: AcceptedTurn, *, leaves_refused: bool
+    ) -> tuple[ConfigError | None, bool]:
+        """Run a turn in a folder that goes with it; return what is missing for it here, and whether it is over."""
+        with self._working_folder(turn.tenant) as folder:
+            files = ProjectSessions(Path(folder))
+            served = ServedTurn(self.setup, turn, files, leaves_refused=leaves_refused)
+            is_over = await served.run()
+        return served.refused, is_over
 
     async def _taken(
         self, tenant: Tenant, session_id: str, turn_id: str
@@ -201,6 +223,10 @@ class TurnWorker:
         folder = self.folder / tenant.name
         make_folders(folder)
         return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+
+
+async def _now() -> JSONValue:
+    return time()
 
 
 @contextmanager

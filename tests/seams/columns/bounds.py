@@ -98,8 +98,7 @@ class RecordedSpending(Guard):
     }
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
-        sessions = stage.sessions(children=start.name == "child-by-id")
-        recorded = sum(_tokens(session) for session in sessions)
+        recorded = sum(_tokens(session) for session in start.records(stage))
         assert recorded >= TOKENS * len(SCRIPT.asked)
 
 

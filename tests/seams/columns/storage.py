@@ -132,7 +132,9 @@ class Logging(Guard):
             for path in stage.files()
             if path.name == "events.jsonl"
         ]
-        lines = [json.loads(line) for log in logs for line in log.splitlines()]
+        # a store may have a copy of what the machine has
+        records = {line for log in logs for line in log.splitlines()}
+        lines = map(json.loads, records)
         logged = [
             line
             for line in lines
