@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
@@ -12,7 +14,49 @@ from amplifier.cli._sessions import require_locks
 if TYPE_CHECKING:
     from amplifier.server.stores import ServerStores
 
-__all__ = ["require_server", "stores_of"]
+__all__ = ["require_server", "server_options", "stores_of"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_STORE: Final = click.option(
+    "--store",
+    default="files",
+    show_default=True,
+    metavar="STORE",
+    help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
+)
+_OPTIONS: Final = (
+    click.option(
+        "-P", "--profile", metavar="NAME", help="The profile of new sessions."
+    ),
+    click.option("-p", "--provider", metavar="ID", help="The provider module."),
+    click.option("-m", "--model", metavar="NAME", help="The model to ask for."),
+    click.option(
+        "--plan",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A mount plan (YAML or JSON) instead of profile and settings.",
+    ),
+    click.option(
+        "--backend",
+        type=click.Choice(["asyncio", "trio"]),
+        default="asyncio",
+        show_default=True,
+        help="The event loop; trio needs the extra amplifier[trio].",
+    ),
+    click.option(
+        "--json-logs",
+        is_flag=True,
+        help="Write each record of the log as a JSON object on standard error, those of requests too.",
+    ),
+)
+
+
+def server_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add where sessions stand, what new ones are made of, the event loop, and how the log is written."""
+    for option in reversed((_STORE, *_OPTIONS)):
+        command = option(command)
+    return command
 
 
 def require_server(backend: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._server_stores import server_options
 
 __all__ = ["serve"]
 
@@ -23,24 +24,9 @@ __all__ = ["serve"]
     help="The port; 0 takes a free one.",
 )
 @click.option(
-    "--store",
-    default="files",
-    show_default=True,
-    metavar="STORE",
-    help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
-)
-@click.option(
     "--engine",
     metavar="URL",
     help="The queue whose workers run the turns (amplifier worker); default this process does.",
-)
-@click.option("-P", "--profile", metavar="NAME", help="The profile of new sessions.")
-@click.option("-p", "--provider", metavar="ID", help="The provider module.")
-@click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
-@click.option(
-    "--plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A mount plan (YAML or JSON) instead of profile and settings.",
 )
 @click.option(
     "--certificate",
@@ -52,18 +38,7 @@ __all__ = ["serve"]
     type=click.Path(exists=True, dir_okay=False),
     help="The key of the certificate (PEM).",
 )
-@click.option(
-    "--backend",
-    type=click.Choice(["asyncio", "trio"]),
-    default="asyncio",
-    show_default=True,
-    help="The event loop; trio needs the extra amplifier[trio].",
-)
-@click.option(
-    "--json-logs",
-    is_flag=True,
-    help="Log requests too, each record as a JSON object on standard error.",
-)
+@server_options
 @debug_option
 @click.pass_context
 def serve(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._server_stores import server_options
 
 if TYPE_CHECKING:
     from amplifier.app.base_plans import PlanOptions
@@ -24,13 +25,6 @@ __all__ = ["worker"]
     required=True,
     metavar="URL",
     help="The queue, as for 'amplifier serve --engine'.",
-)
-@click.option(
-    "--store",
-    default="files",
-    show_default=True,
-    metavar="STORE",
-    help="Where sessions stand, as for 'amplifier serve --store'.",
 )
 @click.option("--name", metavar="NAME", help="The worker's own name; default made up.")
 @click.option(
@@ -61,26 +55,7 @@ __all__ = ["worker"]
     show_default=True,
     help="Seconds that turns have to end when it is stopped; the rest is returned.",
 )
-@click.option("-P", "--profile", metavar="NAME", help="The profile of new sessions.")
-@click.option("-p", "--provider", metavar="ID", help="The provider module.")
-@click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
-@click.option(
-    "--plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A mount plan (YAML or JSON) instead of profile and settings.",
-)
-@click.option(
-    "--backend",
-    type=click.Choice(["asyncio", "trio"]),
-    default="asyncio",
-    show_default=True,
-    help="The event loop; trio needs the extra amplifier[trio].",
-)
-@click.option(
-    "--json-logs",
-    is_flag=True,
-    help="Write each record of the log as a JSON object on standard error.",
-)
+@server_options
 @debug_option
 @click.pass_context
 def worker(

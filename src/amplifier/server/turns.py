@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import attrs
@@ -21,7 +22,7 @@ from amplifier.server.stores import Tenant
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.content import block_to_dict
 from amplifier_sdk.errors import LeaseHeldError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
 from amplifier_sdk.stores import Lease, SessionStore, StoredQuestion
@@ -34,6 +35,7 @@ __all__ = [
     "read_stored_prompt",
     "resumed_turn",
     "store_prompt",
+    "turn_under",
 ]
 
 _PROMPT: Final = "turn.json"
@@ -131,10 +133,29 @@ async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:
         lease = await store.acquire(session_id, owner="server", period=_PERIOD)
     except LeaseHeldError:
         return None
-    # read again: it may have ended before the lease was ours
+    return await turn_under(tenant, lease, turn_id, state=waiting_turn)
+
+
+async def turn_under(
+    tenant: Tenant,
+    lease: Lease,
+    turn_id: str,
+    *,
+    state: Callable[[JSONObject], str | None],
+) -> AcceptedTurn | None:
+    """Return a turn for whoever has the lease on its session; `None`, and the lease is released, where it is over.
+
+    Args:
+        tenant: whose session it is.
+        lease: on the session.
+        turn_id: the turn.
+        state: which turn of a record is meant, the one that runs or the one that waits.
+    """
+    store, session_id = tenant.store, lease.session_id
+    # only now: it may have ended before the lease was taken
     record = await store.read_record(session_id)
     prompt = await read_stored_prompt(store, session_id)
-    if record is None or waiting_turn(record) != turn_id or prompt is None:
+    if record is None or state(record) != turn_id or prompt is None:
         await store.release(lease)
         return None
     return AcceptedTurn(

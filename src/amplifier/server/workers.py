@@ -22,7 +22,7 @@ from amplifier.kernel.reports import report
 from amplifier.server.records import running_turn, waiting_turn
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import ServerStores, Tenant
-from amplifier.server.turns import read_stored_caller, read_stored_prompt
+from amplifier.server.turns import turn_under
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.engines import (
     ExecutionEngine,
@@ -192,19 +192,7 @@ class TurnWorker:
     ) -> AcceptedTurn | None:
         """Take the lease for a turn; `None` where it is over."""
         lease = await self._acquired(tenant, session_id)
-        store = tenant.store
-        record = await store.read_record(session_id)
-        prompt = await read_stored_prompt(store, session_id)
-        if record is None or running_turn(record) != turn_id or prompt is None:
-            await store.release(lease)
-            return None
-        return AcceptedTurn(
-            tenant=tenant,
-            turn_id=turn_id,
-            prompt=prompt,
-            lease=lease,
-            caller=await read_stored_caller(store, session_id),
-        )
+        return await turn_under(tenant, lease, turn_id, state=running_turn)
 
     async def _acquired(self, tenant: Tenant, session_id: str) -> Lease:
         """Take the lease on a session; that of a worker which died lasts for a while."""
