@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
@@ -141,6 +142,8 @@ async def test_worker_may_die_at_any_write(
     write_effects(packages, site.home / "plan.json", _STEPS)
     effects = site.home / "effects.log"
     monkeypatch.syspath_prepend(str(packages))
+    # an earlier test of this process may have imported its own
+    monkeypatch.delitem(sys.modules, "effects_tool", raising=False)
     monkeypatch.setenv("EFFECTS", str(effects))
     secret = await site.token()
     server = StoredServer(
