@@ -35,7 +35,7 @@ _WRITES = frozenset(
     {"write_record", "append", "replace", "write_document", "ask", "void_questions"}
 )
 
-pytestmark = pytest.mark.timeout(60 * _STEPS)
+pytestmark = [pytest.mark.figures, pytest.mark.timeout(60 * _STEPS)]
 
 
 @attrs.define(eq=False)
