@@ -130,7 +130,7 @@ class ScriptedProvider(BaseProvider):
         max_output_tokens: tokens it claims to write.
     """
 
-    name = "scripted"
+    name: str = "scripted"
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class ScriptedProvider(BaseProvider):
         context_window: int = 200_000,
         max_output_tokens: int = 8_000,
     ) -> None:
-        self.name: str = name  # it distinguishes several in one session
+        self.name = name  # it distinguishes several in one session
         self.steps: list[Step] = list(steps)
         self.requests: list[ChatRequest] = []
         self._repeat = repeat

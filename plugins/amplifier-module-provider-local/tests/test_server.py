@@ -255,7 +255,7 @@ def program(
     fake_llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], dict[str, str]]:
     """Run the program of the child process here, with an order and then the end of its input."""
-    monkeypatch.syspath_prepend(fake_llama.parent / "fake")
+    # its folder is on the path already; put there twice, one would stay behind
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
 
     def run() -> dict[str, str]:
