@@ -24,13 +24,13 @@ from amplifier_sdk.errors import ConfigError
         ),
         ("https://files.example/x.tar.gz", "https://files.example/x.tar.gz"),
         ("git+ssh://git@host/a/b@main", "git+ssh://git@host/a/b@main"),
-        ("./here", "/work/here"),
+        ("./here", "/shop/here"),
         ("../a/../here", "/here"),
         ("/there", "/there"),
     ],
 )
 def test_an_address_means_one_thing(typed: str, meant: str) -> None:
-    assert str(read_address(typed, Path("/work"))) == meant
+    assert str(read_address(typed, Path("/shop"))) == meant
 
 
 def test_a_folder_never_stands_in_for_a_repository(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_folder_never_stands_in_for_a_repository(tmp_path: Path) -> None:
 )
 def test_what_is_no_address_is_refused(typed: str) -> None:
     with pytest.raises(ConfigError):
-        read_address(typed, Path("/work"))
+        read_address(typed, Path("/shop"))
 
 
 def test_no_credentials_are_shown() -> None:
