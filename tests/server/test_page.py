@@ -192,6 +192,8 @@ def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> Non
         page.get_by_label("Prompt").focus()
         page.keyboard.type("Write")
         page.keyboard.press("Control+Enter")
+        # the badge in the header is what last moves the page
+        expect(page.locator("#open-questions")).to_have_text("1", timeout=15_000)
         allow = page.get_by_role("button", name="Allow once")
         allow.focus()
         covered = page.evaluate(
