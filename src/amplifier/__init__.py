@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from amplifier.agent.result import AgentResult as AgentResult
     from amplifier.agent.session import AgentSession as AgentSession
     from amplifier.agent.session import AgentStream as AgentStream
-    from amplifier.app.base_plans import PlanOptions as PlanOptions
     from amplifier.app.collections.folders import CollectionLibrary as CollectionLibrary
     from amplifier.app.collections.installation import (
         CollectionInstaller as CollectionInstaller,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from amplifier.app.mentions.resolver import MentionResolver as MentionResolver
     from amplifier.app.mentions.scanner import has_mentions as has_mentions
     from amplifier.app.modules.resolver import make_resolver as make_resolver
+    from amplifier.app.plans.base_plans import PlanOptions as PlanOptions
     from amplifier.app.profiles.documents import (
         parse_markdown_body as parse_markdown_body,
     )
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from amplifier.app.profiles.library import (
         create_profile_loader as create_profile_loader,
     )
-    from amplifier.app.projects import ProjectFiles as ProjectFiles
-    from amplifier.app.reopened import reopen as reopen
-    from amplifier.app.session_plan import compose as compose
-    from amplifier.app.sessions import OpenSession as OpenSession
-    from amplifier.app.sessions import open_session as open_session
+    from amplifier.app.projects.files import ProjectFiles as ProjectFiles
+    from amplifier.app.sessions.composition import compose as compose
+    from amplifier.app.sessions.opened import OpenSession as OpenSession
+    from amplifier.app.sessions.opened import open_session as open_session
+    from amplifier.app.sessions.reopened import reopen as reopen
     from amplifier.app.settings.layers import read_key as read_key
     from amplifier.app.settings.settings import load_settings as load_settings
     from amplifier.app.store.children import StoredChildren as StoredChildren
@@ -135,29 +135,29 @@ _HOME = {
     "ModuleCoordinator": "kernel.coordinator",
     "ModuleLoader": "kernel.modules.loader",
     "MountPlanValidator": "kernel.plans.plan",
-    "OpenSession": "app.sessions",
+    "OpenSession": "app.sessions.opened",
     "OutputError": "kernel.sessions.output_errors",
     "OutputRejectedError": "kernel.sessions.output_errors",
     "Places": "app.directories",
-    "PlanOptions": "app.base_plans",
+    "PlanOptions": "app.plans.base_plans",
     "ProfileLibrary": "app.profiles.library",
-    "ProjectFiles": "app.projects",
+    "ProjectFiles": "app.projects.files",
     "SessionRecord": "app.store.records",
     "SessionStore": "app.store.store",
     "Spending": "kernel.budgets.expenses",
     "StoredChildren": "app.store.children",
-    "compose": "app.session_plan",
+    "compose": "app.sessions.composition",
     "create_profile_loader": "app.profiles.library",
     "fork_session": "app.store.fork",
     "has_mentions": "app.mentions.scanner",
     "load_settings": "app.settings.settings",
     "make_resolver": "app.modules.resolver",
-    "open_session": "app.sessions",
+    "open_session": "app.sessions.opened",
     "parse_markdown_body": "app.profiles.documents",
     "prepend_context_to_markdown": "app.mentions.loader",
     "read_history": "app.store.reader",
     "read_key": "app.settings.layers",
-    "reopen": "app.reopened",
+    "reopen": "app.sessions.reopened",
     "search_sessions": "app.store.search",
 }
 

@@ -14,7 +14,7 @@ import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from amplifier.acp import AcpAgent
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.rpc.received import RpcLimits
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

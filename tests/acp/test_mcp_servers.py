@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from amplifier.acp.mcp_servers import read_servers
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
 from amplifier.app.plan_entries import entries
-from amplifier.app.session_plan import bare_composition, compose
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.composition import bare_composition, compose
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject
 from tests.acp.editor import editing, text_block

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.session_plan import Composition
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.sessions.composition import Composition
 from amplifier_kit.trust import TrustStore, judge_project
 from amplifier_sdk.jsontypes import JSONObject
 

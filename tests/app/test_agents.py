@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.agents import AgentLibrary
+from amplifier.app.agents.library import AgentLibrary
+from amplifier.app.agents.project_agents import widening
 from amplifier.app.directories import Places
-from amplifier.app.project_agents import widening
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import trust, write

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.agents_file import add_note
 from amplifier.app.directories import Places
-from amplifier.app.instructions import load_instructions
-from amplifier.app.project_trust import grant, look
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.instructions.agents_file import add_note
+from amplifier.app.instructions.files import load_instructions
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.projects.trust import grant, look
 from amplifier.app.settings.schema import InstructionSettings
 from amplifier_sdk.errors import AmplifierError
 from tests.app.projects import write

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from amplifier import MountPlanValidator
-from amplifier.app.base_plans import PlanOptions, make_plan, provider_and_model
+from amplifier.app.plans.base_plans import PlanOptions, make_plan, provider_and_model
 from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -87,7 +87,7 @@ def test_the_default_plan_uses_the_modules_of_this_interpreter(
         def discover(self) -> list[Found]:
             return [Found(name) for name in installed]
 
-    monkeypatch.setattr("amplifier.app.base_plans.ModuleLoader", Loader)
+    monkeypatch.setattr("amplifier.app.plans.base_plans.ModuleLoader", Loader)
 
     assert make_plan(PlanOptions()) == make_plan(PlanOptions(), installed)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from amplifier.app.call_questions import CallQuestions
+from amplifier.app.questions.call_questions import CallQuestions
 from amplifier_sdk.approvals import ApprovalRequest
 from amplifier_sdk.errors import ApprovalUnavailableError
 from tests.doubles import Worker, build_session

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from amplifier.app.figures import dollars, duration_text, short_number
+from amplifier.app.text.figures import dollars, duration_text, short_number
 
 
 @pytest.mark.parametrize(

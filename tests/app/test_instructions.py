@@ -7,17 +7,17 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.status_commands import StatusCommands
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import Places
-from amplifier.app.instructions import INSTRUCTIONS_LOADED, load_instructions
-from amplifier.app.project_trust import grant, look
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.session_plan import Composition, compose
-from amplifier.app.session_selection import opening_notices
-from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.instructions.files import INSTRUCTIONS_LOADED, load_instructions
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.projects.trust import grant, look
+from amplifier.app.sessions.composition import Composition, compose
+from amplifier.app.sessions.opened import OpenSession, open_session
+from amplifier.app.sessions.selection import opening_notices
 from amplifier.app.settings.schema import InstructionSettings
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier.app.message_visibility import Audience, is_shown, told
+from amplifier.app.text.message_visibility import Audience, is_shown, told
 from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock, Visibility
 from amplifier_sdk.messages import MessageDict
 

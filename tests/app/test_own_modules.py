@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.own_modules import OWN_MODULES, how_to_add
+from amplifier.app.modules.own import OWN_MODULES, how_to_add
 from amplifier_kit.installation import install_command
 
 PLUGINS = Path(__file__).parents[2] / "plugins"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from amplifier.app.project_paths import ProjectPaths
+from amplifier.app.projects.paths import ProjectPaths
 from tests.app.projects import write
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profile_activation import activate
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.selection import active_profile
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers
 from amplifier.app.providers.probes import ask_provider, list_models
 from amplifier.app.providers.selection import use_provider
-from amplifier.app.session_plan import compose
+from amplifier.app.sessions.activation import activate
+from amplifier.app.sessions.composition import compose
+from amplifier.app.settings.changes import change
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import change
 from amplifier.app.setup import SetupDecision, carry_out, suggest
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.secret import Secret

@@ -18,7 +18,7 @@ from amplifier import (
     reopen,
 )
 from amplifier.app.directories import Places
-from amplifier.app.session_plan import Composition
+from amplifier.app.sessions.composition import Composition
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import write

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.restrictions import restrict
+from amplifier.app.plans.restrictions import restrict
 from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.secret import WITHHELD

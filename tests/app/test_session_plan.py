@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from amplifier import MountPlanValidator
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.plan_details import list_values
-from amplifier.app.session_plan import Composition, compose
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.composition import Composition, compose
+from amplifier.app.sessions.details import list_values
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
 from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import MENTIONS_RESOLVED
-from amplifier.app.session_plan import Composition, compose
-from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.composition import Composition, compose
+from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord

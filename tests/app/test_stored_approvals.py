@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
+from amplifier.app.questions.stored_approvals import StoredApprovals
 from amplifier.app.store.stored_questions import changing_questions, read_questions
-from amplifier.app.stored_approvals import StoredApprovals
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_sdk.approvals import ApprovalRequest
 from amplifier_sdk.errors import ApprovalUnavailableError

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.project_trust import trust_again
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.sessions import open_session
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.projects.trust import trust_again
+from amplifier.app.sessions.opened import open_session
 from amplifier.testing import MockTool
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject

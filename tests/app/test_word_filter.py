@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.word_filter import (
+from amplifier.app.text.word_filter import (
     ESCAPE,
     FOLDED_TO_ASCII,
     WordFilter,

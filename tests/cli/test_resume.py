@@ -122,7 +122,7 @@ def test_without_the_package_that_locks_sessions_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
-    monkeypatch.setattr("amplifier.app.session_selection.find_spec", lambda _: None)
+    monkeypatch.setattr("amplifier.app.sessions.selection.find_spec", lambda _: None)
     assert (
         f"to store sessions: {install_command('amplifier[cli]')}"
         in call("run", "Hello", "--plan", plan).stderr

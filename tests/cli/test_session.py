@@ -467,7 +467,7 @@ def test_another_projects_folder_that_is_gone_is_no_hint(
 def test_sessions_are_not_changed_without_package_that_locks(
     talks: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.app.session_selection.find_spec", lambda _: None)
+    monkeypatch.setattr("amplifier.app.sessions.selection.find_spec", lambda _: None)
     for arguments in (
         ["remove", "alpha"],
         ["fork", "alpha"],

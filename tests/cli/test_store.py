@@ -41,7 +41,7 @@ def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert name == URL
         return FileSessionStore(ProjectSessions(tmp_path / "shared" / namespace))
 
-    monkeypatch.setattr("amplifier.app.store_choice.open_named_store", open_shared)
+    monkeypatch.setattr("amplifier.app.store.choice.open_named_store", open_shared)
 
 
 @BACKENDS

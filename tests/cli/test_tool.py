@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amplifier.app.directories import Places
-from amplifier.app.tool_calls import read_arguments
+from amplifier.app.sessions.tool_calls import read_arguments
 from tests.cli.programs import call, write_plan
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)

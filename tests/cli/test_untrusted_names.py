@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from tests.app.projects import write
 from tests.cli.programs import call
 

@@ -11,9 +11,9 @@ import anyio
 import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.session_selection import SessionSelector, select_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.selection import SessionSelector, select_session
 from amplifier.mcp_server.service import serving_session
 from amplifier.mcp_server.transport import message_streams
 from amplifier_kit.rpc.received import RpcLimits

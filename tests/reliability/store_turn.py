@@ -20,9 +20,9 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.session_plan import Composition
-from amplifier.app.sessions import open_session
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.settings.settings import Settings
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.records import SessionRecord

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 import pytest
 
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.repair import diagnose
 from amplifier.app.store.states import state_of

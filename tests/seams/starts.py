@@ -11,9 +11,9 @@ import anyio
 import attrs
 
 from amplifier import Agent, AmplifierSession
-from amplifier.app.base_plans import PlanOptions
-from amplifier.app.session_plan import compose
-from amplifier.app.sessions import open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.composition import compose
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore

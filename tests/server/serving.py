@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import attrs
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.application import StoredServer
 from amplifier.server.roles import Role
 from amplifier.server.stores import ServerStores

@@ -12,7 +12,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.records import turns_of

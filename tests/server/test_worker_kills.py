@@ -19,7 +19,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.application import StoredServer
 from amplifier.server.engines import open_named_engine
 from amplifier.server.records import turns_of

@@ -23,9 +23,9 @@ from amplifier.acp.params import (
 )
 from amplifier.acp.prompts import read_prompt
 from amplifier.acp.session import AcpSession
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.session_selection import (
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.selection import (
     SelectedSession,
     SessionSelector,
     select_session,

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.acp.params import objects_param, refused, text_param
 from amplifier.app.plan_entries import entries
-from amplifier.app.session_plan import Composition
+from amplifier.app.sessions.composition import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from amplifier.acp.tool_calls import CallView, text_content
 from amplifier.acp.updates import chunk
-from amplifier.app.message_visibility import is_shown
+from amplifier.app.text.message_visibility import is_shown
 from amplifier_kit.redaction import clean_message
 from amplifier_sdk.content import (
     ContentBlock,

@@ -26,8 +26,8 @@ from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.session_modes import MODES, ModeName
 from amplifier.app.commands.talk import Talk
-from amplifier.app.session_selection import SelectedSession, opening_notices
-from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.sessions.opened import OpenSession, open_session
+from amplifier.app.sessions.selection import SelectedSession, opening_notices
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier_kit.commands import CommandAnswer, CommandError, CommandPrompt

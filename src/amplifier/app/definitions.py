@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.documents import read_text
 from amplifier_sdk.errors import ConfigError, Problem
 

@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.base_plans import DEFAULT_PROVIDER, PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profile_activation import activate
+from amplifier.app.plans.base_plans import DEFAULT_PROVIDER, PlanOptions
 from amplifier.app.providers.details import ProviderState
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.selection import use_provider
-from amplifier.app.session_plan import compose
+from amplifier.app.sessions.activation import activate
+from amplifier.app.sessions.composition import compose
 from amplifier.app.settings.secrets import SecretStore
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import Secret

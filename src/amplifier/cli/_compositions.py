@@ -14,8 +14,8 @@ from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
     from amplifier.app.mentions.loader import Batch
-    from amplifier.app.profile_activation import ProfileChoice
-    from amplifier.app.session_plan import Composition
+    from amplifier.app.sessions.activation import ProfileChoice
+    from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["add_looking", "json_text", "tell_choice"]
@@ -84,7 +84,11 @@ _VALIDATE = "Check that a session of the {noun} NAME, or of the active one, woul
 
 def _show_composition(composition: Composition, *, detail: bool, output: str) -> None:
     """Show what a profile or a bundle comes to."""
-    from amplifier.app.plan_details import estimate_tokens, list_values, profile_to_dict
+    from amplifier.app.sessions.details import (
+        estimate_tokens,
+        list_values,
+        profile_to_dict,
+    )
 
     mentioned = _mentions_of(composition)
     instruction = _instruction(composition, mentioned)
@@ -122,8 +126,8 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
 def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
     """Tell what keeps a session from starting, and return the exit code."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.base_plans import installed_modules
-    from amplifier.app.plan_details import find_problems
+    from amplifier.app.plans.base_plans import installed_modules
+    from amplifier.app.sessions.details import find_problems
     from amplifier_sdk.errors import ConfigError
 
     mentioned = None

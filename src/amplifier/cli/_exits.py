@@ -128,7 +128,7 @@ def _described(error: BaseException) -> str:
 
     match error:
         case ModuleNotFoundError(module_id=str(module)):
-            from amplifier.app.own_modules import how_to_get
+            from amplifier.app.modules.own import how_to_get
 
             return _by_line(_text(error), how_to_get(module))
         case ConfigError(problems=(problem,), subject=subject):

@@ -16,7 +16,7 @@ import attrs
 import click
 from hypercorn.config import Config
 
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.cli._terminal import notice
 from amplifier.server.application import StoredServer
 from amplifier.server.engines import open_named_engine

@@ -11,7 +11,6 @@ from typing import Final
 import attrs
 import click
 
-from amplifier.app.figures import duration_text
 from amplifier.app.logs.statistics import (
     HookCounts,
     LogStatistics,
@@ -19,6 +18,7 @@ from amplifier.app.logs.statistics import (
     ToolCounts,
 )
 from amplifier.app.logs.summaries import summary_of
+from amplifier.app.text.figures import duration_text
 from amplifier.cli._tables import columns
 from amplifier_kit.logs.records import LogLevel, LogRecord
 from amplifier_kit.terminal import cut, has_colour, one_line

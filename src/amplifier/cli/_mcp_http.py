@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 import click
 
-from amplifier.app.session_selection import SelectedSession
+from amplifier.app.sessions.selection import SelectedSession
 from amplifier.cli._server_stores import require_server
 from amplifier.cli._session_selection import tell_opening
 from amplifier.cli._terminal import notice

@@ -23,7 +23,7 @@ from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
     from amplifier.app.mcp.look import ServersLook
-    from amplifier.app.session_plan import Composition
+    from amplifier.app.sessions.composition import Composition
     from amplifier_kit.mcp_servers import ShownServer
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -303,7 +303,7 @@ def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:
 
 
 def _composition(ctx: click.Context) -> Composition:
-    from amplifier.app.session_selection import SessionSelector
+    from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._session_selection import choose_session
 

@@ -15,8 +15,8 @@ import click
 from amplifier.cli._shell_completion import profiles, providers
 
 if TYPE_CHECKING:
-    from amplifier.app.base_plans import PlanOptions
-    from amplifier.app.session_selection import SessionSelector
+    from amplifier.app.plans.base_plans import PlanOptions
+    from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._approval import Consent
     from amplifier_sdk.jsontypes import JSONObject
 
@@ -169,7 +169,7 @@ class SessionChoices(NamedTuple):
             click.UsageError: two of profile, bundle and plan were chosen.
         """
         # with the runtime: help and wrong usage need none
-        from amplifier.app.base_plans import PlanOptions
+        from amplifier.app.plans.base_plans import PlanOptions
 
         made_of = [
             f"--{name}"
@@ -212,8 +212,8 @@ class SessionChoices(NamedTuple):
             click.UsageError: it was said whether to keep a session that is stored already, or a new one was to be
                 resumed with the plan of now.
         """
-        from amplifier.app.session_selection import SessionSelector
-        from amplifier.app.store_choice import StoreChoice
+        from amplifier.app.sessions.selection import SessionSelector
+        from amplifier.app.store.choice import StoreChoice
 
         if self.keep is not None and (latest or resume is not None):
             raise click.UsageError(

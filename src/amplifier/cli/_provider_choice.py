@@ -98,7 +98,7 @@ def _usable(
     servers: Sequence[LocalServer], states: Sequence[ProviderState]
 ) -> list[LocalServer]:
     """Return the servers whose provider is installed; of others say how to get it."""
-    from amplifier.app.own_modules import how_to_get
+    from amplifier.app.modules.own import how_to_get
 
     installed = {state.entry.module for state in states}
     for server in servers:
@@ -190,7 +190,7 @@ def _of_server(server: LocalServer, states: Sequence[ProviderState]) -> Provider
 
 def _offers() -> list[InstallableProvider]:
     """Return what can be installed, what a key is there for first."""
-    from amplifier.app.base_plans import installed_modules
+    from amplifier.app.plans.base_plans import installed_modules
 
     # with the runtime: help and wrong usage need none
     from amplifier.app.providers.installable import installable_providers

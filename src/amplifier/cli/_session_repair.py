@@ -94,7 +94,7 @@ def _say(found: Diagnosis) -> None:
 
 def _problems(found: Diagnosis) -> Iterator[str]:
     # with the runtime: help and wrong usage need none
-    from amplifier.app.session_selection import call_notices
+    from amplifier.app.sessions.selection import call_notices
 
     if found.record is not None:
         yield f"its record: {found.record}"

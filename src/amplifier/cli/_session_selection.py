@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.session_selection import (
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.opened import OpenSession
+from amplifier.app.sessions.selection import (
     SelectedSession,
     SessionSelector,
     opening_notices,
     select_session,
 )
-from amplifier.app.sessions import OpenSession
 from amplifier.cli._sessions import moved_reported
 from amplifier.cli._terminal import notice
 

@@ -17,10 +17,10 @@ from amplifier.cli._terminal import notice, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from amplifier.app.store.choice import StoreChoice
     from amplifier.app.store.shared import SharedSessions
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
-    from amplifier.app.store_choice import StoreChoice
     from amplifier_sdk.jsontypes import JSONObject
     from amplifier_sdk.messages import MessageDict
 
@@ -89,7 +89,7 @@ def chosen_store() -> StoreChoice:
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
     from amplifier.app.settings.secrets import SecretStore
-    from amplifier.app.store_choice import StoreChoice
+    from amplifier.app.store.choice import StoreChoice
 
     SecretStore.of(Places.find()).enter()
     chosen = session_choices(click.get_current_context())
@@ -201,9 +201,9 @@ def require_locks() -> None:
         AmplifierError: the package that locks is missing.
     """
     # with the runtime: help and wrong usage need none
-    from amplifier.app import session_selection
+    from amplifier.app.sessions import selection
 
-    session_selection.require_locks()
+    selection.require_locks()
 
 
 def about(session: StoredSession) -> JSONObject:

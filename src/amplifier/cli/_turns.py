@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 
-from amplifier.app.base_plans import PlanOptions
-from amplifier.app.session_selection import SelectedSession, SessionSelector
-from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.opened import OpenSession, open_session
+from amplifier.app.sessions.selection import SelectedSession, SessionSelector
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs

@@ -22,7 +22,7 @@ def agent() -> None:
 def _list(output: str) -> None:
     """List the agents that can be used."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.agents import AgentLibrary
+    from amplifier.app.agents.library import AgentLibrary
 
     library = AgentLibrary.of()
     found = library.all().values()
@@ -66,7 +66,7 @@ def _show(name: str, output: str) -> None:
     import json
 
     # with the runtime: help and wrong usage need none
-    from amplifier.app.agents import AgentLibrary
+    from amplifier.app.agents.library import AgentLibrary
     from amplifier_sdk.secret import withhold
 
     agent = AgentLibrary.of().require(name)

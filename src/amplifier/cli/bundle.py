@@ -13,7 +13,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.session_plan import Composition
+    from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["bundle"]
@@ -81,8 +81,8 @@ def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
-    from amplifier.app.profile_activation import activate
     from amplifier.app.profiles.selection import as_bundle
+    from amplifier.app.sessions.activation import activate
 
     tell_choice("bundle", activate(as_bundle(name), scope, Places.find()))
 
@@ -93,7 +93,7 @@ def _use(name: str, scope: str) -> None:
 def _reset(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.settings_changes import change
+    from amplifier.app.settings.changes import change
 
     notice(f"No bundle is active by {change(scope, ('bundle', 'active'), None)}")
 
@@ -184,12 +184,12 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.base_plans import PlanOptions
     from amplifier.app.directories import Places
+    from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.app.profiles.selection import active_bundle, as_bundle
 
     # with the runtime: help and wrong usage need none
-    from amplifier.app.session_plan import compose
+    from amplifier.app.sessions.composition import compose
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 

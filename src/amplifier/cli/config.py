@@ -132,7 +132,7 @@ def _list(output: str) -> None:
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.settings_changes import change
+    from amplifier.app.settings.changes import change
     from amplifier_kit.files.documents import DocumentError, parse_yaml
 
     try:
@@ -151,7 +151,7 @@ def _set(key: str, value: str, scope: str) -> None:
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.settings_changes import change
+    from amplifier.app.settings.changes import change
 
     notice(f"{key} is not set any more in {change(scope, _key(key), None)}")
 
@@ -182,7 +182,7 @@ def _path(ctx: click.Context, scope: str) -> None:
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is saved when it is valid."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.settings_changes import edit
+    from amplifier.app.settings.changes import edit
 
     path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
     notice("Nothing was changed." if path is None else f"changed: {path}")

@@ -17,7 +17,7 @@ from amplifier.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from amplifier.app.session_selection import SelectedSession
+    from amplifier.app.sessions.selection import SelectedSession
     from amplifier.cli._interrupts import Interrupts
 
 __all__ = ["mcp", "serve"]
@@ -78,7 +78,7 @@ def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) 
         raise click.ClickException(
             f"mcp serve needs a package: {install_command('amplifier[mcp]')}"
         )
-    from amplifier.app.session_selection import SessionSelector
+    from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._interrupts import run_interruptible
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._session_selection import choose_session

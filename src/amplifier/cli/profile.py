@@ -15,7 +15,7 @@ from amplifier.cli._terminal import notice, one_line, say
 if TYPE_CHECKING:
     from amplifier.app.invalid_files import InvalidFile
     from amplifier.app.profiles.documents import ProfileFile
-    from amplifier.app.session_plan import Composition
+    from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["profile"]
@@ -109,10 +109,10 @@ def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
-    from amplifier.app.plan_details import compare
     from amplifier.app.profiles.chain import follow
     from amplifier.app.profiles.compiler import compile_chain
     from amplifier.app.profiles.library import ProfileLibrary
+    from amplifier.app.sessions.details import compare
 
     library = ProfileLibrary.of(Places.find())
     one, other = (compile_chain(follow(library, name)) for name in (left, right))
@@ -160,7 +160,7 @@ def _current() -> None:
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
     from amplifier.app.directories import Places
-    from amplifier.app.profile_activation import activate
+    from amplifier.app.sessions.activation import activate
 
     tell_choice("profile", activate(name, scope, Places.find()))
 
@@ -170,7 +170,7 @@ def _use(name: str, scope: str) -> None:
 @debug_option
 def _reset(scope: str) -> None:
     """Use the default profile again."""
-    from amplifier.app.settings_changes import change
+    from amplifier.app.settings.changes import change
 
     notice(f"No profile is active by {change(scope, ('profile', 'active'), None)}")
 
@@ -240,11 +240,11 @@ def _remove(name: str, scope: str, yes: bool) -> None:
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.base_plans import PlanOptions
     from amplifier.app.directories import Places
+    from amplifier.app.plans.base_plans import PlanOptions
 
     # with the runtime: help and wrong usage need none
-    from amplifier.app.session_plan import compose
+    from amplifier.app.sessions.composition import compose
 
     return compose(PlanOptions(profile=name), Places.find(), fill=False)
 

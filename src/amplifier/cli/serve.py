@@ -61,7 +61,7 @@ def serve(
     Who calls needs a token: amplifier token add. Any number of processes may serve one store. SIGTERM leaves
     the turns, and whoever serves next continues them. It needs the extra amplifier[server].
     """
-    from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.cli._listener import Listener, serve_until_signalled
     from amplifier.cli._server_stores import require_server, stores_of
     from amplifier.cli._structured_logs import send_logs

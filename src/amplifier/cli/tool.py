@@ -22,8 +22,8 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
-    from amplifier.app.session_selection import SelectedSession
-    from amplifier.app.tool_calls import ToolShown
+    from amplifier.app.sessions.selection import SelectedSession
+    from amplifier.app.sessions.tool_calls import ToolShown
     from amplifier.cli._approval import Consent
     from amplifier.cli._interrupts import Interrupts
     from amplifier_sdk.jsontypes import JSONValue
@@ -101,8 +101,8 @@ async def _call(
 ) -> ToolResult:
     import attrs  # with the runtime: help and wrong usage need neither
 
-    from amplifier.app.sessions import open_session
-    from amplifier.app.tool_calls import OneCall, read_arguments, require_tool
+    from amplifier.app.sessions.opened import open_session
+    from amplifier.app.sessions.tool_calls import OneCall, read_arguments, require_tool
     from amplifier.cli._session_selection import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier.cli._turns import TURNS
@@ -193,8 +193,8 @@ def _write_result(name: str, result: ToolResult, output: str) -> int:
 def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     """Return the tools of a session, or the one of a name."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.sessions import open_session
-    from amplifier.app.tool_calls import require_tool, show_tools, to_look
+    from amplifier.app.sessions.opened import open_session
+    from amplifier.app.sessions.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
     from amplifier.cli._session_selection import tell_opening
 
@@ -213,7 +213,7 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
 
 def _chosen(ctx: click.Context, *, keep: bool | None = False) -> SelectedSession:
     """Return the session in which tools are shown or called, and where it is stored if it is."""
-    from amplifier.app.session_selection import SessionSelector
+    from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._logs import configure_logs
     from amplifier.cli._session_selection import choose_session
 

@@ -11,7 +11,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.project_trust import Brought
+    from amplifier.app.projects.trust import Brought
 
 __all__ = ["trust"]
 
@@ -36,7 +36,7 @@ def trust(ctx: click.Context, yes: bool) -> None:
 def _show(output: str) -> None:
     """Show what this folder brings along, by kind."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.project_trust import look
+    from amplifier.app.projects.trust import look
 
     found = look()
     if output == "json":
@@ -91,7 +91,7 @@ def _list(output: str) -> None:
 @debug_option
 def _grant(kinds: tuple[str, ...]) -> None:
     """Trust what this folder brings along, or some kinds of it, without asking."""
-    from amplifier.app.project_trust import grant, look
+    from amplifier.app.projects.trust import grant, look
 
     for brought in look(kinds):
         if not brought.decision.trusted:
@@ -104,14 +104,14 @@ def _grant(kinds: tuple[str, ...]) -> None:
 @debug_option
 def _revoke(kinds: tuple[str, ...]) -> None:
     """Trust nothing of this folder any more, or nothing of some kinds."""
-    from amplifier.app.project_trust import revoke
+    from amplifier.app.projects.trust import revoke
 
     for kind in revoke(kinds):
         notice(f"not trusted any more: {kind}")
 
 
 def _ask(*, yes: bool) -> None:
-    from amplifier.app.project_trust import grant, look
+    from amplifier.app.projects.trust import grant, look
 
     found = [brought for brought in look() if not brought.decision.trusted]
     if not found:

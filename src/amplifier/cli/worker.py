@@ -12,7 +12,7 @@ from amplifier.cli._options import debug_option, is_debug
 from amplifier.cli._server_stores import server_options
 
 if TYPE_CHECKING:
-    from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.server.stores import ServerStores
     from amplifier_sdk.engines import WorkerOptions
 
@@ -83,7 +83,7 @@ def worker(
 
     import anyio
 
-    from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.cli._server_stores import require_server, stores_of
     from amplifier.cli._structured_logs import send_logs
     from amplifier_sdk.engines import WorkerOptions

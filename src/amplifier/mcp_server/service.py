@@ -16,12 +16,12 @@ from mcp.server.lowlevel import Server
 
 from amplifier.app.commands.files import CommandFiles
 from amplifier.app.commands.registry import CommandRegistry
-from amplifier.app.message_visibility import told
-from amplifier.app.session_selection import SelectedSession
-from amplifier.app.sessions import OpenSession, open_session
+from amplifier.app.sessions.opened import OpenSession, open_session
+from amplifier.app.sessions.selection import SelectedSession
+from amplifier.app.sessions.tool_calls import OneCall, require_tool
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import SessionStore
-from amplifier.app.tool_calls import OneCall, require_tool
+from amplifier.app.text.message_visibility import told
 from amplifier.kernel.reports import report
 from amplifier.mcp_server.approval import (
     ClientApproval,

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier.server.activity import ActivityLog

@@ -11,7 +11,7 @@ from time import time
 import attrs
 from anyio import to_thread
 
-from amplifier.app.call_questions import CallQuestions, digest
+from amplifier.app.questions.call_questions import CallQuestions, digest
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import approval_of
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse

@@ -14,10 +14,10 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.base_plans import PlanOptions
-from amplifier.app.reopened import reopen
-from amplifier.app.session_plan import Composition, compose
-from amplifier.app.sessions import OpenSession, new_record, open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.composition import Composition, compose
+from amplifier.app.sessions.opened import OpenSession, new_record, open_session
+from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.store import SessionStore as ProjectSessions

@@ -17,7 +17,7 @@ import pytest
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources import downloads
 from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_kit.installation import install_command

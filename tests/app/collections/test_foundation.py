@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from amplifier import MountPlanValidator
-from amplifier.app.agents import AgentLibrary
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.collections.catalogue import Catalogue
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
 from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.session_plan import compose
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.sessions.composition import compose
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.app.settings.settings import Settings
 

@@ -18,7 +18,7 @@ from amplifier.app.collections.verification import verify
 from amplifier.app.directories import Places
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import trust, write

@@ -14,7 +14,7 @@ from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import Places
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.opened import open_session
 from amplifier_kit.commands import CommandError, CommandPrompt, WrittenText
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import composed, trust, write

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import Places
-from amplifier.app.reopened import reopen
-from amplifier.app.sessions import new_record, open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.opened import new_record, open_session
+from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.store import SessionStore

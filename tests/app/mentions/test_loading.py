@@ -17,7 +17,7 @@ from amplifier.app.mentions.loader import (
     shown_places,
 )
 from amplifier.app.mentions.resolver import MentionResolver, Writer
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.schema import MentionSettings
 from amplifier_sdk.content import DocumentBlock, ImageBlock
 from tests.app.projects import trust, write

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.added_bundles import (
     add_bundle,
     refresh_bundles,
@@ -19,7 +19,7 @@ from amplifier.app.profiles.added_bundles import (
 )
 from amplifier.app.profiles.chain import MAX_FILES
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.session_plan import Composition, compose
+from amplifier.app.sessions.composition import Composition, compose
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation

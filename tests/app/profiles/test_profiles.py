@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.agents import AgentLibrary
+from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.chain import follow
@@ -16,7 +16,7 @@ from amplifier.app.profiles.compiler import CompiledProfile, compile_chain
 from amplifier.app.profiles.documents import ProfileFile, parse_file
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.profiles.origins import flatten
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write
 

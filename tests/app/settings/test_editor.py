@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.directories import Places
+from amplifier.app.settings.changes import change, edit
 from amplifier.app.settings.editor import change_settings
 from amplifier.app.settings.layers import Key, read_layer, value_at
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import change, edit
 from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONValue

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.opened import open_session
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.threads import abandoned
 from tests.app.projects import composed, write

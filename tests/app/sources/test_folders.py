@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.base_plans import PlanOptions, make_plan
 from amplifier.app.modules.installed import list_modules
-from amplifier.app.sessions import open_session
+from amplifier.app.plans.base_plans import PlanOptions, make_plan
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import composed

@@ -13,8 +13,8 @@ from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.modules.provenance import trace_module
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
-from amplifier.app.projects import ProjectFiles
-from amplifier.app.sessions import open_session
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.settings.settings import load_settings
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
 from amplifier_sdk.errors import (

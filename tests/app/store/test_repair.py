@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from amplifier.app.sessions.snapshot import describe
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import NewerRecordError
 from amplifier.app.store.repair import diagnose, diagnose_all, repair
-from amplifier.app.store.snapshot import describe
 from amplifier.app.store.store import SessionStore
 from amplifier_kit.files.appendlog import LogFormatError
 from amplifier_kit.files.locks import LockedError

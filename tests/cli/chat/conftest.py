@@ -13,7 +13,7 @@ import pytest
 
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.opened import open_session
 from amplifier.cli._chat._commands import ChatCommands
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key

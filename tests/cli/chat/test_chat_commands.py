@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.session_choices import SessionChoices
+from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore

@@ -14,9 +14,9 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.session_selection import SessionSelector
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.selection import SessionSelector
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._history import HistoryFile
 from amplifier.cli._chat.chat_session import converse

@@ -19,7 +19,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from amplifier.app.commands.registry import CommandRegistry
-from amplifier.app.session_choices import SessionChoices
+from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.stored import StoredSession
 from amplifier.cli._chat._completion import ChatCompleter

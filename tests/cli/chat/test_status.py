@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from amplifier.app.live_figures import Retry
+from amplifier.app.sessions.live_figures import Retry
 from amplifier_kit.terminal import columns_of
 from amplifier_sdk.events import (
     LLM_REQUEST,

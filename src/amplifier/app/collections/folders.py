@@ -14,7 +14,7 @@ import attrs
 from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.fetched.lock import FetchedLock
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
 from amplifier.kernel.reports import report

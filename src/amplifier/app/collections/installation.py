@@ -24,8 +24,8 @@ from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
-from amplifier.app.project_trust import trust_again
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
+from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import ArchiveLocation, Location

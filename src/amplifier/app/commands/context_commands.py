@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
-from amplifier.app.live_figures import window_of
+from amplifier.app.sessions.live_figures import window_of
 from amplifier.app.store.reader import words_of
 from amplifier_kit.commands import (
     CommandAnswer,

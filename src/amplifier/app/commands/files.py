@@ -18,7 +18,7 @@ from amplifier.app.definitions import (
     of_user,
 )
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.claude_plugins import CommandFile, parse_command
 from amplifier_kit.commands import (
     CommandError,

@@ -9,7 +9,7 @@ import attrs
 
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
-from amplifier.app.tool_calls import show_tools
+from amplifier.app.sessions.tool_calls import show_tools
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError

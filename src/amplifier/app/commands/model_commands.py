@@ -14,10 +14,10 @@ from anyio import to_thread
 from amplifier.app.commands.session_modes import MODES, ModeName
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
+from amplifier.app.sessions.tool_calls import read_value
+from amplifier.app.settings.changes import change
 from amplifier.app.settings.layers import Key, read_key
 from amplifier.app.settings.settings import Settings, load_settings
-from amplifier.app.settings_changes import change
-from amplifier.app.tool_calls import read_value
 from amplifier_kit.commands import (
     CommandAnswer,
     CommandError,

@@ -9,7 +9,7 @@ import attrs
 
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
-from amplifier.app.session_backups import (
+from amplifier.app.sessions.backups import (
     BackupCopy,
     SessionBackups,
     backups_of,

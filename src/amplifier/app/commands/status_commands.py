@@ -11,7 +11,7 @@ import attrs
 
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.figures import dollars
+from amplifier.app.text.figures import dollars
 from amplifier_kit.commands import CommandAnswer, SessionCommand
 from amplifier_kit.terminal import columns_of, cut, one_line
 from amplifier_sdk.chat import Usage

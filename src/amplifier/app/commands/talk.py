@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.commands.modes import PlanMode
 from amplifier.app.commands.session_modes import SessionModes
-from amplifier.app.sessions import OpenSession
+from amplifier.app.sessions.opened import OpenSession
 from amplifier_kit.commands import WrittenText
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

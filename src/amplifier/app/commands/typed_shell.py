@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import attrs
 
 from amplifier.app.commands.talk import Talk
-from amplifier.app.tool_calls import OneCall, require_tool
+from amplifier.app.sessions.tool_calls import OneCall, require_tool
 from amplifier_kit.commands import CommandError
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust.untrusted import mark_untrusted

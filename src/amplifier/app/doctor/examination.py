@@ -10,7 +10,6 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from amplifier.app.base_plans import PlanOptions, installed_modules
 from amplifier.app.directories import Places
 from amplifier.app.doctor.environment import (
     check_extras,
@@ -21,10 +20,11 @@ from amplifier.app.doctor.environment import (
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.doctor.modules import check_modules
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
-from amplifier.app.plan_details import find_problems
+from amplifier.app.plans.base_plans import PlanOptions, installed_modules
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import list_entries, load_keys
-from amplifier.app.session_plan import Composition, bare_composition, compose
+from amplifier.app.sessions.composition import Composition, bare_composition, compose
+from amplifier.app.sessions.details import find_problems
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings
 from amplifier_kit.processes import find_sandbox

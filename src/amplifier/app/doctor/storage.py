@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from amplifier.app.directories import Places
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.overview import SessionOverview
 from amplifier.app.store.states import holder_of

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.app.logs.reader import LogLine
-from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
+from amplifier.app.text.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_kit.logs.records import LEVELS, LogLevel, LogRecord
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from amplifier.app.figures import duration_text
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
+from amplifier.app.text.figures import duration_text
 from amplifier_kit.logs.records import LogRecord, roles_of
 from amplifier_kit.terminal import arguments_text
 from amplifier_sdk.jsontypes import JSONValue

@@ -11,11 +11,11 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import revise
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.redaction import secrets_in
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean

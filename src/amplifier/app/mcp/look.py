@@ -11,9 +11,9 @@ import attrs
 
 from amplifier.app.mcp.entries import MODULE
 from amplifier.app.plan_entries import entries
-from amplifier.app.session_plan import Composition
-from amplifier.app.sessions import open_session
-from amplifier.app.tool_calls import ToolShown, show_tools
+from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.opened import open_session
+from amplifier.app.sessions.tool_calls import ToolShown, show_tools
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_kit.installation import install_command
 from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer

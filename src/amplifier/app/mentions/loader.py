@@ -9,7 +9,6 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.context_blocks import CONTEXT_TAIL, context_head, guard_context
 from amplifier.app.mentions.contents import SHOWN, PlaceContents, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
@@ -20,6 +19,7 @@ from amplifier.app.mentions.scanner import (
     split_range,
 )
 from amplifier.app.settings.schema import MentionSettings
+from amplifier.app.text.context_blocks import CONTEXT_TAIL, context_head, guard_context
 from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message

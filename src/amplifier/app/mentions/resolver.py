@@ -12,7 +12,7 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier.app.mentions.scanner import split_range
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.product import ProductFiles
 from amplifier_sdk.errors import ConfigError
 

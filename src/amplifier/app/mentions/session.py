@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
-from amplifier.app.instructions import INSTRUCTIONS_LOADED, Instructions
+from amplifier.app.instructions.files import INSTRUCTIONS_LOADED, Instructions
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import (
     Batch,

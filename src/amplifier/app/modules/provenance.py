@@ -10,7 +10,7 @@ from amplifier.app.modules.resolver import LayeredResolver, Tried, make_resolver
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.locations import GitLocation, PackageLocation
 from amplifier.app.sources.pins import Pin

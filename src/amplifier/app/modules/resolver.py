@@ -12,7 +12,7 @@ import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.approved import approved_copy

@@ -11,16 +11,16 @@ from typing import Final, Self, TypeAlias
 
 import attrs
 
-from amplifier.app.base_plans import installed_modules
 from amplifier.app.directories import Places
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
+from amplifier.app.plans.base_plans import installed_modules
 from amplifier.app.plugins.abilities import Ability, abilities_of, modules_for
 from amplifier.app.plugins.addresses import read_address
 from amplifier.app.plugins.layout import plugin_name
 from amplifier.app.plugins.staged import StagedPlugin, stage_plugins
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key, find_module
-from amplifier.app.settings_changes import revise
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, read_plugin

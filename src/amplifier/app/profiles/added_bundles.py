@@ -12,9 +12,9 @@ from amplifier.app.profiles.chain import follow
 from amplifier.app.profiles.compiler import compile_chain
 from amplifier.app.profiles.library import ADDED, ProfileLibrary
 from amplifier.app.profiles.selection import as_bundle
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, value_at
-from amplifier.app.settings_changes import revise
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import PathLocation
 from amplifier.app.sources.parser import read_location

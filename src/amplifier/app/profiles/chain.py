@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.agents import AgentFile, parse_agent
+from amplifier.app.agents.library import AgentFile, parse_agent
 from amplifier.app.collections.folders import Collection
 from amplifier.app.directories import is_below
 from amplifier.app.profiles.documents import Kind, ProfileFile

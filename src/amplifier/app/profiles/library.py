@@ -21,7 +21,7 @@ from amplifier.app.definitions import (
 from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.documents import Kind, ProfileFile, parse_file
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation, PathLocation

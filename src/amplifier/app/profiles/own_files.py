@@ -13,7 +13,7 @@ from amplifier.app.directories import FOLDER, Places
 from amplifier.app.profiles.documents import parse_file
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.profiles.selection import active_profile
-from amplifier.app.project_trust import trust_again
+from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.settings import load_settings
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import read_text

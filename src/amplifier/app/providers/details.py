@@ -10,10 +10,10 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.base_plans import default_plan, installed_modules
+from amplifier.app.plans.base_plans import default_plan, installed_modules
 from amplifier.app.providers.entries import KeySource, ProviderEntry
-from amplifier.app.session_plan import Composition
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.settings.expansion import expand
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.chat import ProviderInfo

@@ -8,15 +8,15 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.base_plans import (
+from amplifier.app.directories import Places
+from amplifier.app.plan_entries import entries
+from amplifier.app.plans.base_plans import (
     PlanOptions,
     full_id,
     installed_modules,
     provider_and_model,
 )
-from amplifier.app.directories import Places
-from amplifier.app.plan_entries import entries
-from amplifier.app.session_plan import Composition, bare_composition, compose
+from amplifier.app.sessions.composition import Composition, bare_composition, compose
 from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings

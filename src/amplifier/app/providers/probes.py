@@ -10,8 +10,8 @@ import attrs
 
 from amplifier.app.providers.details import alone, mounted
 from amplifier.app.providers.entries import ProviderEntry
-from amplifier.app.session_plan import Composition
-from amplifier.app.sessions import open_session
+from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.opened import open_session
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

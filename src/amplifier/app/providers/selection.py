@@ -11,8 +11,8 @@ from anyio import to_thread
 
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import ProviderEntry, Survey
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key, find_module, value_at
-from amplifier.app.settings_changes import revise
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

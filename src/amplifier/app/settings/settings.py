@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
 from amplifier.app.settings.layers import (
     FILES,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from amplifier.app.directories import is_below
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.trees import has_digest, hash_tree, sync_folder
 from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.errors import ConfigError, Problem

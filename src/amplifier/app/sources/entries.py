@@ -10,10 +10,10 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import revise
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation

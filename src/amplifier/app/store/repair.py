@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 from anyio import to_thread
 
-from amplifier.app.base_plans import provider_and_model
+from amplifier.app.plans.base_plans import provider_and_model
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.fork import with_turns
 from amplifier.app.store.interrupted import InterruptedTurn

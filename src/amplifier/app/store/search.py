@@ -21,7 +21,7 @@ from amplifier.app.store.stored import (
 )
 from amplifier.app.store.transcript import EXPECTED
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
-from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
+from amplifier.app.text.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_kit.files.documents import MAX_BYTES as MAX_RECORD
 from amplifier_sdk.errors import ConfigError
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.figures import dollars, duration_text, short_number
+from amplifier.app.text.figures import dollars, duration_text, short_number
 from amplifier.app.traces.model import ModelCall, SessionTrace
 from amplifier.app.traces.texts import words
 

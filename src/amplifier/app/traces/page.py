@@ -14,7 +14,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from amplifier.app.figures import dollars, duration_text, short_number
+from amplifier.app.text.figures import dollars, duration_text, short_number
 from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Row, SessionTrace
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

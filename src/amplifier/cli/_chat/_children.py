@@ -76,7 +76,7 @@ class ChildSessions:
             messages = await _read(ended[number - len(opened) - 1])
             redactor = redactor_of(self.talk.opened.session.coordinator)
         # what messages say takes longer to load than most commands need
-        from amplifier.app.message_visibility import told
+        from amplifier.app.text.message_visibility import told
 
         text = "\n\n".join(told(messages, self.display.visibility))
         return CommandAnswer(text=redactor.redact_text(text) or "It has said nothing.")

@@ -9,8 +9,8 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.agents_file import AGENTS_FILE, add_note
-from amplifier.app.session_choices import SessionChoices
+from amplifier.app.instructions.agents_file import AGENTS_FILE, add_note
+from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._children import ChildSessions
 from amplifier.cli._chat._conversation import ChatLoop

@@ -12,7 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from amplifier.app.commands.registry import CommandRegistry
-from amplifier.app.project_paths import ProjectPaths
+from amplifier.app.projects.paths import ProjectPaths
 from amplifier_kit.fuzzy import best_matches
 from amplifier_kit.terminal import one_line, visible
 

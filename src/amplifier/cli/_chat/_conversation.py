@@ -14,12 +14,12 @@ import attrs
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier.app.branches import branch_of
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
 from amplifier.app.commands.typed_shell import SHELL_MARK, run_typed
-from amplifier.app.live_figures import LiveFigures
-from amplifier.app.session_plan import display_of
+from amplifier.app.projects.branches import branch_of
+from amplifier.app.sessions.composition import display_of
+from amplifier.app.sessions.live_figures import LiveFigures
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
 from amplifier.cli._chat._frames import Frames

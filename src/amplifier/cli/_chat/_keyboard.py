@@ -26,7 +26,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from amplifier.app.session_choices import SessionChoices
+from amplifier.app.sessions.choices import SessionChoices
 from amplifier.cli._chat._bindings import make_bindings
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Key
 from amplifier.cli._chat._picker import SessionPicker

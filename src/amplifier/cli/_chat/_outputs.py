@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.value_text import value_text
+from amplifier.app.text.values import value_text
 from amplifier_kit.redaction import SinkRedactor
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock

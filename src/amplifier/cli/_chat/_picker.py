@@ -23,7 +23,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.output import ColorDepth, Output
 
-from amplifier.app.session_choices import SessionChoices
+from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.store.stored import StoredSession
 
 __all__ = ["SessionPicker"]

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.sessions import OpenSession
+from amplifier.app.sessions.opened import OpenSession
 from amplifier_kit.commands import WrittenText
 from amplifier_kit.terminal import cut, one_line
 from amplifier_sdk.errors import SessionError

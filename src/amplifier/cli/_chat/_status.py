@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from amplifier.app.commands.talk import Talk
-from amplifier.app.figures import dollars, short_number
-from amplifier.app.live_figures import LiveFigures, window_of
+from amplifier.app.sessions.live_figures import LiveFigures, window_of
+from amplifier.app.text.figures import dollars, short_number
 from amplifier_kit.terminal import columns_of, cut, one_line
 from amplifier_sdk.chat import Usage
 

@@ -10,15 +10,15 @@ from typing import Final
 
 from anyio import to_thread
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.session_modes import MODES
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import FOLDER
-from amplifier.app.message_visibility import told
-from amplifier.app.session_selection import SelectedSession, SessionSelector
-from amplifier.app.sessions import open_session
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.opened import open_session
+from amplifier.app.sessions.selection import SelectedSession, SessionSelector
 from amplifier.app.settings.schema import DisplaySettings
+from amplifier.app.text.message_visibility import told
 from amplifier.cli._approval import Consent
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._commands import ChatCommands

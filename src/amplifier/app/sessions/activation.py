@@ -7,13 +7,13 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.selection import BUNDLE, active_profile
-from amplifier.app.session_plan import compose
+from amplifier.app.sessions.composition import compose
+from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import revise
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["ProfileChoice", "activate"]

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from amplifier.app.agents.project_agents import missing_modules, widening
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.definitions import (
     DefinitionFile,
@@ -21,8 +22,7 @@ from amplifier.app.definitions import (
 )
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.project_agents import missing_modules, widening
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier_kit.files.frontmatter import decode_front_matter

@@ -8,18 +8,18 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.reopened import reopen
-from amplifier.app.session_plan import Composition, compose
-from amplifier.app.sessions import OpenSession, new_record
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.projects.unread_files import find_unread_files
+from amplifier.app.sessions.composition import Composition, compose
+from amplifier.app.sessions.opened import OpenSession, new_record
+from amplifier.app.sessions.reopened import reopen
 from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.store.choice import FILES_OF_PROJECT, StoreChoice
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import NoSuchSessionError
 from amplifier.app.store.store import SessionStore
-from amplifier.app.store_choice import FILES_OF_PROJECT, StoreChoice
-from amplifier.app.unread_files import find_unread_files
 from amplifier_kit.installation import install_command
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.terminal import one_line

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from amplifier.app.own_modules import how_to_add
+from amplifier.app.modules.own import how_to_add
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import CompiledProfile
 from amplifier.app.profiles.origins import ValueOrigin, flatten
-from amplifier.app.session_plan import Composition
+from amplifier.app.sessions.composition import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_sdk.errors import Problem

@@ -11,24 +11,24 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.base_plans import provider_and_model, set_loop
-from amplifier.app.guards import require_guards, require_recorded_guards
-from amplifier.app.initial_history import instruct, restore
-from amplifier.app.instructions import Instructions
+from amplifier.app.instructions.files import Instructions
 from amplifier.app.mentions.session import SessionMentions
-from amplifier.app.reopened import describe_composition, resolver_of
-from amplifier.app.session_plan import Composition
+from amplifier.app.plans.base_plans import provider_and_model, set_loop
+from amplifier.app.plans.tool_rules import require_named_tools
+from amplifier.app.projects.trusted_file_guard import TrustedFiles
+from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.guards import require_guards, require_recorded_guards
+from amplifier.app.sessions.initial_history import instruct, restore
+from amplifier.app.sessions.reopened import describe_composition, resolver_of
+from amplifier.app.sessions.snapshot import describe
 from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.writer import KeptSession
-from amplifier.app.tool_rules import require_named_tools
-from amplifier.app.trusted_file_guard import TrustedFiles
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by
 from amplifier.kernel.sessions.history import replace_history
@@ -238,7 +238,8 @@ async def open_session(
         approval: asks the person; without one, what needs approval is denied.
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
-        asks_later: without an `approval`, let questions wait in the store; see `amplifier.app.stored_approvals`.
+        asks_later: without an `approval`, let questions wait in the store, by
+            `amplifier.app.questions.stored_approvals`.
         turn_id: the turn that is run first: 32 hexadecimal digits. One that did not come to its end is continued.
         asks: without an `approval`, makes what asks the person of the session's coordinator.
 
@@ -304,7 +305,7 @@ async def open_session(
         session.coordinator.register_capability(SHOWN, shown)
         if asks_later and kept is not None:
             # few sessions do
-            from amplifier.app.stored_approvals import StoredApprovals
+            from amplifier.app.questions.stored_approvals import StoredApprovals
 
             stored = StoredApprovals(
                 record.session_id, kept.folder, session.coordinator

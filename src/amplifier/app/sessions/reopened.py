@@ -1,7 +1,7 @@
 """What a stored session is made of when it is opened again: what it was made of before, and never less guarded.
 
 The recorded plan is the base. Of the plan that a new session would have, only what restricts is added; see
-`amplifier.app.restrictions`. Whatever cannot be restored as it was refuses the session and is named, unless the
+`amplifier.app.plans.restrictions`. Whatever cannot be restored as it was refuses the session and is named, unless the
 person asks for the plan of now.
 """
 
@@ -13,21 +13,26 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.base_plans import PlanOptions, choose_from, read_plan, set_loop
 from amplifier.app.directories import Places
 from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
 from amplifier.app.plan_entries import entries, label
-from amplifier.app.projects import INSTRUCTIONS, ProjectFiles
-from amplifier.app.restrictions import Restricted, lower_limits, restrict
-from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
+from amplifier.app.plans.base_plans import PlanOptions, choose_from, read_plan, set_loop
+from amplifier.app.plans.restrictions import Restricted, lower_limits, restrict
+from amplifier.app.plans.tool_rules import without_denials
+from amplifier.app.projects.files import INSTRUCTIONS, ProjectFiles
+from amplifier.app.sessions.composition import (
+    Composition,
+    bare_composition,
+    compose,
+    fill_plan,
+)
 from amplifier.app.settings.settings import Settings
 from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier.app.store.recorded import PlanFile, RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier.app.tool_rules import without_denials
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem

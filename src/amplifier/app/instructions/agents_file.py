@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from amplifier.app.directories import Places
-from amplifier.app.project_trust import trust_again
-from amplifier.app.projects import INSTRUCTIONS, name_in
+from amplifier.app.projects.files import INSTRUCTIONS, name_in
+from amplifier.app.projects.trust import trust_again
 from amplifier_kit.files.open_flags import ADD_TO
 
 __all__ = ["AGENTS_FILE", "add_note"]

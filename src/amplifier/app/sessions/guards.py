@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from amplifier.app.plan_entries import entries
-from amplifier.app.restrictions import find_lacking
-from amplifier.app.session_plan import Composition, fill_plan
+from amplifier.app.plans.restrictions import find_lacking
+from amplifier.app.plans.tool_rules import without_allowances
+from amplifier.app.sessions.composition import Composition, fill_plan
 from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier.app.tool_rules import without_allowances
 from amplifier_kit.claude_plugins import lost_plugins, own_plugins
 from amplifier_sdk.errors import ConfigError, Problem
 

@@ -10,7 +10,7 @@ from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
-    from amplifier.app.session_plan import Composition
+    from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["describe"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from amplifier.app.context_blocks import is_context_block
-from amplifier.app.instructions import load_instructions
+from amplifier.app.instructions.files import load_instructions
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.states import resumable
+from amplifier.app.text.context_blocks import is_context_block
 from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.sessions.history import replace_history
 from amplifier_kit.redaction import clean_message, redactor_of
@@ -20,7 +20,7 @@ from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.redaction import REDACTOR
 
 if TYPE_CHECKING:
-    from amplifier.app.sessions import OpenSession
+    from amplifier.app.sessions.opened import OpenSession
     from amplifier.app.store.store import SessionStore
 
 __all__ = ["instruct", "restore"]

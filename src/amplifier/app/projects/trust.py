@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.projects import INSTRUCTIONS, items_of
+from amplifier.app.projects.files import INSTRUCTIONS, items_of
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.project_trust import trust_again
+from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.editor import Revision, change_settings, rewrite
 from amplifier.app.settings.layers import SCOPES, Key, Scope
 from amplifier.app.settings.settings import settings_file

@@ -8,11 +8,11 @@ from typing import Final, Self
 
 import attrs
 
-from amplifier.app.message_visibility import told
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.search import search_sessions
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
+from amplifier.app.text.message_visibility import told
 from amplifier_kit.terminal import one_line, visible
 from amplifier_sdk.errors import AmplifierError
 

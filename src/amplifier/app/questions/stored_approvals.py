@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.call_questions import CallQuestions
+from amplifier.app.questions.call_questions import CallQuestions
 from amplifier.app.store.stored_questions import changing_questions
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import Coordinator

@@ -12,10 +12,10 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.context_blocks import context_block
 from amplifier.app.directories import Places
-from amplifier.app.projects import INSTRUCTIONS, ProjectFiles, name_in
+from amplifier.app.projects.files import INSTRUCTIONS, ProjectFiles, name_in
 from amplifier.app.settings.schema import InstructionSettings
+from amplifier.app.text.context_blocks import context_block
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.jsontypes import JSONObject

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from amplifier.app.session_plan import Composition
+from amplifier.app.sessions.composition import Composition
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.effects import EFFECTS, effects_of

@@ -9,9 +9,9 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.plan_entries import entries, identity
-from amplifier.app.restrictions import lower_limits
+from amplifier.app.plans.restrictions import lower_limits
+from amplifier.app.plans.tool_rules import allow_tools, deny_tools
 from amplifier.app.sources.absolute_sources import anchor_sources
-from amplifier.app.tool_rules import allow_tools, deny_tools
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_kit.files.documents import read_document

@@ -9,8 +9,11 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.agents import AgentLibrary
-from amplifier.app.base_plans import (
+from amplifier.app.agents.library import AgentLibrary
+from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.directories import Places
+from amplifier.app.invalid_files import InvalidFile
+from amplifier.app.plans.base_plans import (
     DEFAULT_PROVIDER,
     PlanOptions,
     complete_plan,
@@ -19,12 +22,9 @@ from amplifier.app.base_plans import (
     make_plan,
     set_loop,
 )
-from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.compiler import CompiledProfile, choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.schema import DisplaySettings

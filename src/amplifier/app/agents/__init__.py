@@ -1,0 +1,1 @@
+"""Agents: the files that define them, and what a project's may say."""

@@ -1,0 +1,1 @@
+"""Files of instructions: what every session in a folder begins with."""

@@ -1,0 +1,1 @@
+"""Mount plans of what is installed, with the rules and restrictions that a session adds."""

@@ -1,0 +1,1 @@
+"""What a project brings along, and how much of it may be used."""

@@ -1,0 +1,1 @@
+"""Questions to a person that wait in the store."""
