@@ -106,7 +106,12 @@ def typing(session: nox.Session) -> None:
             ["mypy", *with_python(f"{folder}/src", f"{folder}/tests")]
             for folder in PLUGINS.values()
         ),
-        ["pytest", "-q", "tests/architecture/test_typing.py"],
+        [
+            "pytest",
+            "-q",
+            "tests/architecture/test_typing.py",
+            "tests/docs/test_typed_pages.py",
+        ],
         *(
             ["pyright", "--ignoreexternal", "--verifytypes", package]
             for package in PACKAGES

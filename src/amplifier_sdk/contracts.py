@@ -7,7 +7,14 @@ module source protocol.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from typing import (
     TYPE_CHECKING,
@@ -240,14 +247,18 @@ class Hooks(Protocol):
         """Whether anybody hears the event: lets a caller skip building a costly payload."""
 
     @overload
-    async def emit(self, event: Event[P], data: P, /) -> Emission: ...
+    def emit(
+        self, event: Event[P], data: P, /
+    ) -> Coroutine[object, object, Emission]: ...
     @overload
-    async def emit(self, event: str, data: Mapping[str, object], /) -> Emission:
+    def emit(
+        self, event: str, data: Mapping[str, object], /
+    ) -> Coroutine[object, object, Emission]:
         """Call the event's handlers in turn and return all they decided."""
 
-    async def emit_and_collect(
+    def emit_and_collect(
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
-    ) -> list[Mapping[str, object]]:
+    ) -> Coroutine[object, object, list[Mapping[str, object]]]:
         """Call the event's handlers in turn, `timeout` seconds each, and return the data of their answers."""
 
 
@@ -321,7 +332,7 @@ class TurnHost(Protocol):
     def note_degradation(self, degradation: Degradation) -> None:
         """List in the turn's result in what an answer is not what was asked for."""
 
-    async def complete(
+    def complete(
         self,
         provider: Provider,
         request: RequestBuilder,
@@ -331,7 +342,7 @@ class TurnHost(Protocol):
         model: str | None = None,
         iteration: int = 0,
         max_reached: bool = False,
-    ) -> ChatResponse:
+    ) -> Coroutine[object, object, ChatResponse]:
         """Run one provider call.
 
         Emits `provider:request`, takes the messages from the context, adds what handlers inject, calls or
@@ -353,18 +364,18 @@ class TurnHost(Protocol):
             Exception: whatever the provider raised, unchanged.
         """
 
-    async def run_tool(
+    def run_tool(
         self,
         call: ToolCall,
         tools: Mapping[str, Tool],
         *,
         parallel_group_id: str | None = None,
-    ) -> ToolResult:
+    ) -> Coroutine[object, object, ToolResult]:
         """Run one tool call; every failure is a result, never an exception."""
 
-    async def run_tools(
+    def run_tools(
         self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
-    ) -> list[ToolResult]:
+    ) -> Coroutine[object, object, list[ToolResult]]:
         """Run the calls of one answer beside each other and return their results in the calls' order.
 
         A lone call runs in the caller's task. At most `limits.parallel_tools` run at once. A tool with a true
@@ -372,15 +383,17 @@ class TurnHost(Protocol):
         calls' order, beside the others.
         """
 
-    async def take_steering(self, context: ContextManager, /) -> Sequence[str]:
+    def take_steering(
+        self, context: ContextManager, /
+    ) -> Coroutine[object, object, Sequence[str]]:
         """Add what was typed while the agent worked to the conversation; return the texts that were added.
 
         Each passes the handlers of `prompt:submit`, which may change it or keep it out.
         """
 
-    async def process_hook_result(
+    def process_hook_result(
         self, result: Emission | HookResult, event: str, hook_name: str = "unknown", /
-    ) -> Emission:
+    ) -> Coroutine[object, object, Emission]:
         """Carry out what handlers decided: store injections, ask the person, show messages."""
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import assert_type
 
 from amplifier import AmplifierSession
-from amplifier_sdk import ChildResult, SessionSpawn, TurnFinished
+from amplifier_sdk import ChildResult, Coordinator, Hooks, SessionSpawn, TurnFinished
 from amplifier_sdk.delegation import ChildRecord, ChildStore, ChildResume
 
 
 async def use(session: AmplifierSession, store: ChildStore) -> None:
     spawn: SessionSpawn = session.spawn
     resume: ChildResume = session.resume
+    coordinator: Coordinator = session.coordinator
+    hooks: Hooks = session.coordinator.hooks
 
     assert_type(await session.execute("go", {"tokens": 10, "cost_usd": "0.5"}), str)
     assert_type(await session.execute("go", output=int), int)
