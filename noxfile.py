@@ -168,11 +168,15 @@ def worker_kills(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def turn_kills(session: nox.Session) -> None:
-    """Kill, pause and cut off workers while they run 200 turns of 20 steps; end one at each of its writes."""
+    """Kill, pause and cut off workers while they run 200 turns of 20 steps; kill one in each of 1,000 steps, and at each write."""
     install_workspace(session)
-    points = "tests/server/test_kill_points.py"
     run_full(
-        session, "-s", points, AMPLIFIER_KILL_STEPS="100", AMPLIFIER_KILL_STRIDE="1"
+        session,
+        "-s",
+        "tests/server/test_kill_points.py",
+        "tests/server/test_killed_steps.py",
+        AMPLIFIER_KILL_STRIDE="1",
+        AMPLIFIER_STEP_KILLS="1000",
     )
     run_full(
         session,
@@ -184,6 +188,7 @@ def turn_kills(session: nox.Session) -> None:
         AMPLIFIER_KILL_PAUSE="2",
         AMPLIFIER_KILLS="60",
         AMPLIFIER_KILL_RESTARTS="2",
+        AMPLIFIER_KILL_CUT="30",
     )
 
 

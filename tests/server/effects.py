@@ -46,7 +46,11 @@ def write_effects(packages: Path, plan_file: Path, steps: int) -> None:
     ]
     config: JSONObject = {"responses": [*responses, "Done."], "by_history": True}
     plan: JSONObject = {
-        "session": {"orchestrator": "loop-basic", "context": "context-simple"},
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": "context-simple",
+            "limits": {"iterations": steps + 1, "tool_calls": steps + 1},
+        },
         "providers": [{"module": "provider-scripted", "config": config}],
         "tools": [{"module": "tool-effect"}],
     }

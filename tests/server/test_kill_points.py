@@ -26,6 +26,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.stores import Lease, SessionStore
 from tests.server.effects import write_effects
+from tests.server.killed_workers import NoWaits
 from tests.server.serving import Site
 from tests.serving.client import Caller
 
@@ -67,15 +68,6 @@ class Dying:
             return result
 
         return call
-
-
-class NoWaits:
-    """What a workflow that waits for nobody has of its run."""
-
-    run_id = "run"
-
-    async def wait_for_event(self, name: str, *, timeout: float | None = None) -> None:
-        raise AssertionError(name, timeout)
 
 
 @attrs.frozen(eq=False)

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import anyio
 import attrs
@@ -35,6 +34,7 @@ from amplifier_sdk.errors import StoreError
 from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.stores import LogName, SessionStore
 from tests.server.effects import write_effects
+from tests.server.partitions import Host, host_of
 from tests.server.serving import Site
 from tests.serving.client import Caller
 
@@ -44,6 +44,7 @@ _STEPS = int(os.environ.get("AMPLIFIER_KILL_STEPS", "5"))
 _PAUSE = float(os.environ.get("AMPLIFIER_KILL_PAUSE", "4"))
 _KILLS = int(os.environ.get("AMPLIFIER_KILLS", "3"))
 _RESTARTS = int(os.environ.get("AMPLIFIER_KILL_RESTARTS", "1"))
+_CUT = int(os.environ.get("AMPLIFIER_KILL_CUT", "8"))
 _PERIOD = 3.0
 _LIMIT = 120 + _SESSIONS * _STEPS * 0.5 + (_KILLS + _RESTARTS) * _PAUSE * 2
 
@@ -103,20 +104,22 @@ class Fleet:
         write_effects(packages, self.site.home / "plan.json", _STEPS)
 
     def hire(
-        self, *, port: int | None = None, clock: float = 0.0
+        self, *, host: Host | None = None, clock: float = 0.0
     ) -> subprocess.Popen[bytes]:
         """Start a worker, on the other backend than the one before.
 
         Args:
-            port: where it finds the database; default where that is.
+            host: where it runs; default where the database is.
             clock: how many seconds its clock is wrong.
         """
         backend = ("asyncio", "trio")[len(self.workers) % 2]
         words = ["--engine", self.engine, "--store", self.site.store]
-        if port is not None:
-            words = [re.sub(r":[0-9]+/", f":{port}/", word) for word in words]
+        prefix: Sequence[str] = ()
+        if host is not None:
+            prefix = host.prefix
+            words = [re.sub("@[^/]+/", f"@{host.address}/", word) for word in words]
         words += ["--plan", str(self.site.home / "plan.json"), "--backend", backend]
-        words += ["--period", str(_PERIOD)]
+        words += ["--period", str(_PERIOD), "--name", f"worker-{len(self.workers)}"]
         environ = {
             **os.environ,
             "PYTHONPATH": str(self.site.home / "packages"),
@@ -127,7 +130,7 @@ class Fleet:
         log = (self.site.home / f"worker-{len(self.workers)}.log").open("wb")
         with log:
             worker = subprocess.Popen(
-                [sys.executable, "-m", "amplifier", "worker", *words],
+                [*prefix, sys.executable, "-m", "amplifier", "worker", *words],
                 env=environ,
                 cwd=self.site.folder,
                 stderr=log,
@@ -221,6 +224,14 @@ class Scene:
             while not self.fleet.effects.exists():  # noqa: ASYNC110  # another process writes it
                 await anyio.sleep(0.05)
 
+    async def holder(self, session_id: str | None = None) -> tuple[str, int | None]:
+        """Return a session, and the number of the worker that has it; default the first that one has."""
+        for each in self.sessions if session_id is None else [session_id]:
+            owner = await self.store.holder(each)
+            if owner is not None:
+                return each, int(owner.rpartition("-")[2])
+        return self.sessions[0], None
+
     async def require_sound(self, told: str) -> None:
         """Require that nothing was lost or repeated."""
         begun = time.monotonic()
@@ -302,72 +313,54 @@ async def test_worker_paused_beyond_its_lease_writes_nothing(site: Site) -> None
         assert scene.fleet.effects.read_text() == effects
 
 
-async def test_clocks_of_workers_do_not_matter(site: Site) -> None:
+async def test_takeover_takes_three_periods_at_most_whatever_the_clocks_say(
+    site: Site,
+) -> None:
     async with queued(site, 2) as scene:
-        first = scene.fleet.hire(clock=600)
+        for clock in (600, -600):
+            scene.fleet.hire(clock=clock)
         await scene.begun()
-        first.kill()
-        scene.fleet.hire(clock=-600)
-        await scene.require_sound("ten minutes fast, ten minutes slow")
+        session, victim = await scene.holder()
+        assert victim is not None
+        scene.fleet.workers[victim].kill()
+        begun = time.monotonic()
+        with anyio.fail_after(60):
+            while await scene.holder(session) != (session, 1 - victim):  # noqa: ASYNC110  # another process takes it
+                await anyio.sleep(0.05)
+        seconds = time.monotonic() - begun
+        await scene.require_sound(f"clocks 20 minutes apart, over in {seconds:.1f} s")
+
+        assert seconds <= 3 * _PERIOD
 
 
 async def test_worker_without_database_hands_over(
     site: Site, postgres: PostgresServer
 ) -> None:
-    async with queued(site, 2) as scene, Wire.to(postgres) as wire:
-        scene.fleet.hire(port=wire.port)
+    async with host_of(postgres) as host, queued(site, 2) as scene:
+        scene.fleet.hire(host=host)
         await scene.begun()
-        wire.is_cut = True
+        await host.cut()
         scene.fleet.hire()
-        await anyio.sleep(30 if "AMPLIFIER_KILL_SESSIONS" in os.environ else 8)
-        wire.is_cut = False
-        await scene.require_sound("cut off")
+        await anyio.sleep(_CUT)
+        await host.mend()
+        await scene.require_sound(f"{_CUT} s cut off ({host.kind})")
         effects = scene.fleet.effects.read_text()
         await anyio.sleep(_PERIOD)
 
         assert scene.fleet.effects.read_text() == effects
 
 
-@attrs.define(eq=False)
-class Wire:
-    """A connection to the database that can be cut: what is sent meanwhile is lost, and nobody says so."""
-
-    port: int
-    is_cut: bool = False
-
-    @classmethod
-    @asynccontextmanager
-    async def to(cls, postgres: PostgresServer) -> AsyncIterator[Wire]:
-        """Listen for a block, and pass on to the database."""
-        target = urlsplit(postgres.url())
-        assert target.port is not None
-        host, port = str(target.hostname), target.port
-        async with (
-            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-            anyio.create_task_group() as group,
-        ):
-            own = listener.extra(anyio.abc.SocketAttribute.local_port)
-            wire = cls(own)
-
-            async def serve(near: anyio.abc.SocketStream) -> None:
-                far = await anyio.connect_tcp(host, port)
-                async with near, far, anyio.create_task_group() as both:
-                    both.start_soon(wire.carry, near, far)
-                    both.start_soon(wire.carry, far, near)
-
-            group.start_soon(listener.serve, serve)
-            yield wire
-            group.cancel_scope.cancel()
-
-    async def carry(
-        self, source: anyio.abc.SocketStream, target: anyio.abc.SocketStream
-    ) -> None:
-        """Pass on what comes, or lose it."""
-        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, OSError):
-            async for data in source:
-                if self.is_cut:
-                    await anyio.sleep_forever()  # as a cable that was pulled
-                await target.send(data)
+@pytest.mark.skipif(_CUT < 30, reason="nox -s turn_kills runs it")
+async def test_worker_without_database_finishes_when_it_is_back(
+    site: Site, postgres: PostgresServer
+) -> None:
+    async with host_of(postgres) as host, queued(site, 2) as scene:
+        scene.fleet.hire(host=host)
+        await scene.begun()
+        await host.cut()
+        await anyio.sleep(_CUT)
+        await host.mend()
+        await scene.require_sound(f"alone, {_CUT} s cut off ({host.kind})")
 
 
 async def _disturb(workers: Fleet, postgres: PostgresServer) -> None:
