@@ -68,7 +68,22 @@ def test_what_a_plugin_would_run_is_shown_whole_and_inert(plugin: Path) -> None:
     assert "\r" not in shown
     _hook(plugin, "#" * 5000 + "evil")
     shown = call("plugin", "add", "./careful", "--dry-run").stdout
-    assert "1010 characters more" in shown
+    assert "1010 characters left out ...]" in shown
+    assert "#evil\n" in shown
+    _hook(plugin, "echo \u200b\u3164\U000e0041")
+    shown = call("plugin", "add", "./careful", "--dry-run").stdout
+    assert "runs: echo \\u200b\\u3164\\U000e0041\n" in shown
+
+
+def test_an_update_says_which_version_was_there(plugin: Path) -> None:
+    manifest = plugin / ".claude-plugin/plugin.json"
+    write(manifest, '{"name": "careful", "version": "2.0"}')
+    call("plugin", "add", "./careful", "--yes")
+    write(manifest, '{"name": "careful", "version": "1.0\\u001b[2J"}')
+
+    updated = call("plugin", "update", "--yes")
+    assert "careful 1.0\\x1b[2J, before: 2.0\n" in updated.stderr
+    assert updated.stdout == "updated careful 1.0\\x1b[2J\n"
 
 
 def test_a_bare_word_says_what_to_type() -> None:

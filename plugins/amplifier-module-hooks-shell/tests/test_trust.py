@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
@@ -515,6 +516,19 @@ async def test_a_plugin_that_was_agreed_to_and_is_gone_is_missed(
     folder.rename(folder.with_name(".old-1a2b3c4d-guard"))
 
     with pytest.raises(ModuleLoadError, match="amplifier plugin remove guard"):
+        async with open_session({}):
+            pass
+
+
+async def test_what_is_left_of_a_plugin_is_no_plugin_to_pass_over(
+    home: Path, open_session: OpenSession, write_plugin: WritePlugin
+) -> None:
+    folder = write_plugin(DENYING, FILES, at=home / "plugins/guard")
+    agree(folder)
+    for part in (".claude-plugin", "agents", "commands", "hooks", "skills"):
+        shutil.rmtree(folder / part, ignore_errors=True)
+
+    with pytest.raises(ModuleLoadError, match="it is not what you agreed to"):
         async with open_session({}):
             pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -69,6 +70,47 @@ async def test_a_changed_plugin_s_servers_are_refused(
         told = await status(session, "evil-one")
     assert (told["state"], told["declared_by"]) == ("refused", "plugin")
     assert "amplifier plugin update evil" in str(told)
+
+
+@pytest.mark.process
+async def test_a_server_runs_from_a_copy_of_what_was_agreed_to(
+    opened: Open,
+    text: Text,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    plugin = home / "plugins" / "clock"
+    plugin.mkdir(parents=True)
+    copy(Path(__file__).with_name("scripted_server.py"), plugin / "server.py")
+    arguments = ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py"]
+    server = {"command": sys.executable, "args": arguments}
+    (plugin / ".mcp.json").write_text(json.dumps({"one": server}))
+    store = TrustStore.in_home()
+    store.grant(evaluate_plugin(plugin, store))
+    # compiled code is no part of what is agreed to, and would run in the source's place
+    (plugin / "__pycache__").mkdir()
+
+    async with opened() as session:
+        assert await text(session, "mcp__clock-one__echo", text="hi") == "hi"
+        (root,) = tmp_path.glob("amplifier-mcp-*/clock")
+        copied = sorted(path.name for path in root.iterdir())
+        assert copied == [".mcp.json", "server.py"]
+    assert not root.parent.exists()
+
+
+async def test_two_plugins_servers_of_one_name_are_refused(
+    opened: Open, status: Status, home: Path
+) -> None:
+    for folder, name in (("a", "b-c"), ("a-b", "c")):
+        (home / "plugins" / folder).mkdir(parents=True)
+        server = {name: {"command": "touch", "args": ["ran"]}}
+        (home / "plugins" / folder / ".mcp.json").write_text(json.dumps(server))
+    async with opened() as session:
+        told = await status(session, "a-b-c")
+    assert told["state"] == "refused"
+    assert "two plugins have a server that is called so" in str(told)
 
 
 async def test_a_project_s_plugins_bring_none(opened: Open, work: Path) -> None:

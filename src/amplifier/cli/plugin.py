@@ -10,7 +10,8 @@ import click
 from amplifier.cli._options import debug_option, offline_option, yes_option
 from amplifier.cli._shell_completion import plugins
 from amplifier.cli._tables import columns, output_option, say_json
-from amplifier.cli._terminal import alert, notice, one_line, say, visible
+from amplifier.cli._terminal import alert, notice, one_line, say
+from amplifier_sdk.legible import escaped, shortened
 
 if TYPE_CHECKING:
     from amplifier.app.plugins.abilities import Ability
@@ -68,7 +69,7 @@ def _add(
         return
     question = "Add it, and let it do this?"
     for change in installer.add(source, names, _asking(question, yes=yes), force=force):
-        say(f"added {change.name} {change.staged.plugin.version}".rstrip())
+        say(f"added {_named(change)}")
         notice(f"  from {one_line(change.staged.source, 300)}; new sessions have it")
 
 
@@ -156,7 +157,7 @@ def _update(
             say(f"would change {change.name}")
             _describe_change(change, say)
         else:
-            say(f"updated {change.name} {change.staged.plugin.version}".rstrip())
+            say(f"updated {_named(change)}")
 
 
 @plugin.command("remove")
@@ -199,12 +200,15 @@ def _asking(question: str, *, yes: bool) -> Callable[[Sequence[PluginChange]], b
 
 def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None:
     staged = change.staged
-    version = f"{one_line(staged.plugin.version, 40)}".rstrip()
-    write(f"{change.name} {version}".rstrip())
+    write(f"{_named(change)}{_version_before(change)}")
     if staged.plugin.description:
         write(f"  {one_line(staged.plugin.description, 300)}")
     where = f" at {staged.commit}" if staged.commit else ""
-    write(f"  from {one_line(staged.source, 300)}{where}")
+    if staged.repository is None:
+        write(f"  from {one_line(staged.source, 300)}{where}")
+    else:
+        write(f"  from {one_line(staged.repository, 300)}{where}")
+        write(f"  which {one_line(staged.source, 300)} names")
     if change.refusal:
         write(f"  what is there: {one_line(change.refusal, 500)}")
     if change.abilities_before:
@@ -221,6 +225,18 @@ def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None
         # Where it waits is nobody's place to look.
         told = problem.replace(f"{staged.plugin.root}/", "")
         write(f"  left out: {one_line(told, 300)}")
+
+
+def _named(change: PluginChange) -> str:
+    """Return a plugin's name with the version that it is now."""
+    return f"{change.name} {one_line(change.staged.plugin.version, 40)}".rstrip()
+
+
+def _version_before(change: PluginChange) -> str:
+    """Say which version was there, where it is another one: a lower number is a step back."""
+    if change.before is None or change.before.version == change.staged.plugin.version:
+        return ""
+    return f", before: {one_line(change.before.version, 40) or 'no version'}"
 
 
 def _write_differences(change: PluginChange, write: Callable[[str], None]) -> None:
@@ -256,10 +272,8 @@ def _describe(found: ShownPlugin) -> None:
 
 
 def _ability(ability: Ability) -> str:
-    """Write what a plugin may do; what runs is shown whole, and no line of it looks like another ability."""
-    lines = visible(ability.detail[:_MAX_DETAIL]).splitlines()
-    detail = "\n            | ".join(lines)
-    if len(ability.detail) > _MAX_DETAIL:
-        detail += f" … and {len(ability.detail) - _MAX_DETAIL} characters more"
+    """Write what a plugin may do; every character of what runs shows, and no line of it looks like another ability."""
+    shown = shortened(escaped(ability.detail), _MAX_DETAIL)
+    detail = "\n            | ".join(shown.splitlines())
     head = f"{ability.kind:<8}{one_line(ability.name, 200)}"
     return f"{head}  {detail}".rstrip()

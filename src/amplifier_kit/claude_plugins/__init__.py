@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         command_patterns as command_patterns,
     )
     from amplifier_kit.claude_plugins.commandfiles import parse_command as parse_command
+    from amplifier_kit.claude_plugins.copies import write_copies as write_copies
     from amplifier_kit.claude_plugins.folders import ClaudePlugin as ClaudePlugin
     from amplifier_kit.claude_plugins.folders import is_plugin as is_plugin
     from amplifier_kit.claude_plugins.folders import read_plugin as read_plugin
     from amplifier_kit.claude_plugins.hookfiles import HookEntry as HookEntry
     from amplifier_kit.claude_plugins.hookfiles import read_hooks as read_hooks
     from amplifier_kit.claude_plugins.loosefields import parse_loosely as parse_loosely
+    from amplifier_kit.claude_plugins.named_paths import path_inside as path_inside
     from amplifier_kit.claude_plugins.own_folder import OwnPlugin as OwnPlugin
     from amplifier_kit.claude_plugins.own_folder import (
         evaluate_plugin as evaluate_plugin,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.own_folder import judge_plugin as judge_plugin
     from amplifier_kit.claude_plugins.own_folder import lost_plugins as lost_plugins
     from amplifier_kit.claude_plugins.own_folder import own_plugins as own_plugins
-    from amplifier_kit.claude_plugins.servers import ROOT_VARIABLE as ROOT_VARIABLE
     from amplifier_kit.claude_plugins.servers import SERVER_KEYS as SERVER_KEYS
     from amplifier_kit.claude_plugins.servers import (
         server_documents as server_documents,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS",
-    "ROOT_VARIABLE",
     "SERVER_KEYS",
     "ClaudeAgent",
     "ClaudePlugin",
@@ -58,16 +58,17 @@ __all__ = [
     "own_plugins",
     "parse_command",
     "parse_loosely",
+    "path_inside",
     "read_hooks",
     "read_plugin",
     "server_documents",
     "to_claude",
     "tool_named",
+    "write_copies",
 ]
 
 _HOME = {
     "CALLS": "toolnames",
-    "ROOT_VARIABLE": "servers",
     "SERVER_KEYS": "servers",
     "ClaudeAgent": "agents",
     "ClaudePlugin": "folders",
@@ -83,11 +84,13 @@ _HOME = {
     "own_plugins": "own_folder",
     "parse_command": "commandfiles",
     "parse_loosely": "loosefields",
+    "path_inside": "named_paths",
     "read_hooks": "hookfiles",
     "read_plugin": "folders",
     "server_documents": "servers",
     "to_claude": "toolnames",
     "tool_named": "toolnames",
+    "write_copies": "copies",
 }
 
 # hidden from type checkers, which would accept any name otherwise

@@ -12,6 +12,7 @@ import attrs
 from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
+from amplifier_kit.claude_plugins.named_paths import path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -193,13 +194,8 @@ class _Reader:
             entries = [told]
         found = []
         for entry in entries:
-            if isinstance(entry, str) and "\0" not in entry:
-                # resolved before it is compared: `..` and links may lead out of
-                # the plugin
-                path = (self.root / entry).resolve()
-            else:
-                path = None
-            if path is None or not path.is_relative_to(self.root) or not path.exists():
+            path = path_inside(self.root, entry)
+            if path is None or not path.exists():
                 problem = (
                     f"a path to something in the plugin, as ./{part}; got {entry!r:.80}"
                 )

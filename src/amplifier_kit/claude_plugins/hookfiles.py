@@ -211,4 +211,6 @@ def _matcher_problem(matcher: str | None) -> str | None:
         re.compile(matcher)
     except re.error as error:
         return f"a name or a regular expression; {error}"
+    except (OverflowError, RecursionError):
+        return "a name or a regular expression; it is nested too deep, or too large"
     return None

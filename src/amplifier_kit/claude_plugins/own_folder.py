@@ -87,10 +87,17 @@ def evaluate_plugin(folder: Path, store: TrustStore) -> TrustDecision:
 
     Args:
         folder: the plugin's folder.
-        store: what was agreed to.
+        store: what was agreed to; what of it is gone is a change.
+
+    Raises:
+        OSError: the folder, or what was agreed to, cannot be read.
+        ValueError: what was agreed to is damaged.
     """
-    names = sorted(name for name in os.listdir(folder) if name != _COMPILED)
-    return store.require(folder, _KIND, [Code(name) for name in names])
+    names = {name for name in os.listdir(folder) if name != _COMPILED}
+    grant = store.of_folder(folder).get(_KIND)
+    if grant is not None:
+        names |= {item.partition("/")[0] for item in grant.items}
+    return store.require(folder, _KIND, [Code(name) for name in sorted(names)])
 
 
 def judge_plugin(folder: Path) -> OwnPlugin:
@@ -104,13 +111,19 @@ def judge_plugin(folder: Path) -> OwnPlugin:
         ValueError: it is damaged.
     """
     store = TrustStore.in_home()
-    if _KIND not in store.of_folder(folder):
+    # A link would have the agreements of the folder to which it leads, and that may have none.
+    place = os.path.join(os.path.realpath(folder.parent), folder.name)
+    agreed = {grant.folder for grant in store.list() if grant.kind == _KIND}
+    if place not in agreed and os.path.realpath(folder) not in agreed:
         return OwnPlugin(folder=folder)
-    decision = evaluate_plugin(folder, store)
-    # An empty folder has nothing to trust, and yet is not what was agreed to.
-    if decision.trusted and decision.contents:
-        return OwnPlugin(folder=folder, contents=decision.contents)
-    reason = decision.reason or "its files are gone"
+    if folder.is_symlink():
+        reason = "a link stands in its place"
+    else:
+        decision = evaluate_plugin(folder, store)
+        # An empty folder has nothing to trust, and yet is not what was agreed to.
+        if decision.trusted and decision.contents:
+            return OwnPlugin(folder=folder, contents=decision.contents)
+        reason = decision.reason or "its files are gone"
     remedy = f"run 'amplifier plugin update {folder.name}', or 'amplifier plugin remove {folder.name}'"
     refusal = f"it is not what you agreed to ({reason}); {remedy}"
     return OwnPlugin(folder=folder, refusal=refusal)

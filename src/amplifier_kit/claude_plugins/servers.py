@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from amplifier_kit.claude_plugins.named_paths import path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["ROOT_VARIABLE", "SERVER_KEYS", "server_documents"]
-
-ROOT_VARIABLE: Final = "${CLAUDE_PLUGIN_ROOT}"
-"""What stands for the plugin's folder in its texts."""
+__all__ = ["SERVER_KEYS", "server_documents"]
 
 SERVER_KEYS: Final = ("mcpServers", "servers")
 """Under which a file has its servers."""
@@ -51,11 +49,8 @@ def server_documents(folder: Path) -> Iterator[tuple[str, JSONObject | ConfigErr
 
 def _named(folder: Path, named: JSONValue) -> Iterator[Path]:
     for entry in named if isinstance(named, list) else [named]:
-        if not isinstance(entry, str) or "\0" in entry:
-            continue
-        # resolved before it is compared: `..` and links may lead out of the plugin
-        path = (folder / entry).resolve()
-        if path.is_relative_to(folder.resolve()):
+        path = path_inside(folder, entry)
+        if path is not None:
             yield folder / path.relative_to(folder.resolve())
 
 

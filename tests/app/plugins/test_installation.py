@@ -225,7 +225,7 @@ def test_an_update_that_was_killed_is_asked_about_anew(
     installer.add(str(plugin), (), Person())
     write(plugin / "deny.sh", "exit 0\n")
     with monkeypatch.context() as patched:
-        patched.setattr(TrustStore, "grant", _killed)
+        patched.setattr(FetchedFolders, "put", _killed)
         with pytest.raises(KeyboardInterrupt):
             installer.update((), Person())
     assert refusals()["careful"]
@@ -326,6 +326,20 @@ def test_a_marketplace_may_name_a_repository_of_its_own(
 
     installer.add(str(root), (), Person())
     assert show_plugin("careful", places).commit == own
+
+
+@pytest.mark.process
+def test_a_marketplace_s_repository_is_shown(
+    installer: PluginInstaller, tmp_path: Path
+) -> None:
+    commit(tmp_path / "repo", FILES)
+    address = f"file://{tmp_path}/repo"
+    source: JSONValue = {"source": "url", "url": address}
+    root = market(tmp_path / "market", {"name": "careful", "source": source})
+
+    with installer.look(str(root)) as (change,):
+        assert change.staged.repository == f"git+{address}"
+        assert change.staged.source == str(root)
 
 
 def test_an_entry_that_is_all_of_a_plugin_leaves_the_rest_out(

@@ -16,6 +16,7 @@ from amplifier_kit.claude_plugins import (
     lost_plugins,
     read_plugin,
     server_documents,
+    write_copies,
 )
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
@@ -113,7 +114,7 @@ class _Finder:
             self._several.append(inside)
             return
         if folder == amplifier_home() / "plugins":
-            _require_all()
+            _require_all(folder)
         for entry in _plugins_in(folder):
             self._load(entry, entry, None)
 
@@ -175,9 +176,7 @@ class _Finder:
 
     def _take_copies(self, contents: Mapping[str, bytes]) -> None:
         copy = Path(self.surroundings.scratch) / "project"
-        copied = {
-            name: _write(copy / name, content) for name, content in contents.items()
-        }
+        copied = write_copies(copy, contents)
         for path in self._single:
             if (copy / path).is_dir():
                 self._load(
@@ -205,8 +204,7 @@ class _Finder:
         # What runs may leave files beside it, and the next session would find it changed.
         copy = Path(self.surroundings.scratch) / "plugins" / folder.name
         if not copy.exists():
-            for name, content in own.contents.items():
-                _write(copy / name, content)
+            write_copies(copy, own.contents)
         return copy
 
     def _load(
@@ -259,11 +257,11 @@ def _require_guards(decisions: Sequence[TrustDecision]) -> None:
             )
 
 
-def _require_all() -> None:
+def _require_all(folder: Path) -> None:
     """Refuse to go without plugins that a person agreed to: one of them may be a guard.
 
     Raises:
-        ModuleLoadError: one is gone, or what was agreed to cannot be read.
+        ModuleLoadError: one is gone, is no plugin any more, or what was agreed to cannot be read.
     """
     try:
         lost = lost_plugins()
@@ -274,6 +272,10 @@ def _require_all() -> None:
     if lost:
         told = f"the plugin {lost[0]} is gone; run 'amplifier plugin remove {lost[0]}', or add it again"
         raise ModuleLoadError(NAME, told)
+    for entry in _folders_in(folder):
+        # It is passed over by those who look for plugins, and may be what is left of one.
+        if not is_plugin(entry):
+            _agreed(entry)
 
 
 def _agreed(folder: Path) -> OwnPlugin:
@@ -294,21 +296,17 @@ def _agreed(folder: Path) -> OwnPlugin:
 
 
 def _plugins_in(folder: Path) -> Iterator[Path]:
+    return filter(is_plugin, _folders_in(folder))
+
+
+def _folders_in(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         yield from (
             entry
             for entry in sorted(folder.iterdir())
-            if not entry.name.startswith(".") and entry.is_dir() and is_plugin(entry)
+            if not entry.name.startswith(".") and entry.is_dir()
         )
 
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _write(path: Path, content: bytes) -> str:
-    """Write a file for its owner alone, to be read and run."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as file:
-        file.write(content)
-    return str(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import anyio
@@ -21,6 +22,7 @@ from amplifier_module_tool_mcp.links import Links
 from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.pins import ServerPins
+from amplifier_module_tool_mcp.plugin_servers import PluginCopies
 from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.server import Server
 from amplifier_module_tool_mcp.server_definitions import (
@@ -64,6 +66,7 @@ class McpServers:
         self._working_dir = working_directory(coordinator)
         self._project = ProjectServers(self._working_dir)
         self._agreements = Agreements(self._project)
+        self._copies = PluginCopies()
         self._teller = ServerNotices(coordinator)
         self._mounted: dict[str, Tool] = {}
         self.servers: dict[str, Server] = {}
@@ -73,8 +76,12 @@ class McpServers:
         # First, and without servers as well: a model that is asked about them can say
         # so.
         await self._coordinator.mount("tools", self.mcp_status, "mcp_status")
+        # Before there are tasks: it runs when all of them have ended.
+        self._coordinator.register_cleanup(
+            partial(to_thread.run_sync, self._copies.remove)
+        )
         declared = await to_thread.run_sync(
-            declared_servers, self._config, self._project
+            declared_servers, self._config, self._project, self._copies
         )
         if not declared:
             return

@@ -14,7 +14,7 @@ import attrs
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.plugin_servers import plugin_servers
+from amplifier_module_tool_mcp.plugin_servers import PluginCopies, plugin_servers
 from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.serverfiles import read_servers
 from amplifier_module_tool_mcp.variables import Expanded, expand
@@ -37,12 +37,14 @@ class ServerDefinition:
         source: who declared it.
         config: what was written; `None` where that cannot be used.
         problem: why not.
+        root: the folder that a plugin's runs from.
     """
 
     name: str
     source: _Source
     config: ServerConfig | None
     problem: str | None = None
+    root: Path | None = None
 
     @property
     def key(self) -> str:
@@ -61,18 +63,21 @@ class ServerDefinition:
     def expanded(self, working_dir: Path) -> Expanded:
         """Put the values of variables in; `AMPLIFIER_WORKING_DIR` is the working directory.
 
+        `CLAUDE_PLUGIN_ROOT` is the folder of a plugin whose server it is.
+
         Raises:
             MissingVariableError: a variable has none.
             ValueError: what it holds cannot be used there.
         """
         assert self.config is not None
-        return expand(
-            self.config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(working_dir)}
-        )
+        own = {"AMPLIFIER_WORKING_DIR": str(working_dir)}
+        if self.root is not None:
+            own["CLAUDE_PLUGIN_ROOT"] = str(self.root)
+        return expand(self.config, {**os.environ, **own})
 
 
 def declared_servers(
-    config: McpConfig, project: ProjectServers
+    config: McpConfig, project: ProjectServers, copies: PluginCopies
 ) -> list[ServerDefinition]:
     """Return every server that is not disabled, sorted by name; blocks."""
     found: dict[str, ServerDefinition] = {}
@@ -80,19 +85,20 @@ def declared_servers(
         for name, entry in project.look()[0].items():
             found[name] = _declared(name, "project", entry)
     if config.home_file:
-        for name, entry in plugin_servers():
-            found[name] = _declared(name, "plugin", entry)
+        for server in plugin_servers(copies):
+            declared = _declared(server.name, "plugin", server.entry)
+            found[server.name] = attrs.evolve(declared, root=server.root)
         for file in _HOME_FILES:
             path = amplifier_home() / file
             for name, entry in _of_person(path).items():
                 found[name] = _declared(name, "home", entry)
     # Last, so that the plan wins over the person's file, and both over the project's.
-    for name, server in config.servers.items():
-        found[name] = _declared(name, "plan", server)
+    for name, planned in config.servers.items():
+        found[name] = _declared(name, "plan", planned)
     return [
-        server
-        for _, server in sorted(found.items())
-        if server.config is None or not server.config.disabled
+        each
+        for _, each in sorted(found.items())
+        if each.config is None or not each.config.disabled
     ]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ __all__ = ["Ability", "abilities_of", "modules_for", "unsupported_parts"]
 
 _DIRECTIVE: Final = re.compile(r"!(?: ?)`([^`\n]+)`")
 _VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
+_PLAIN: Final = re.compile(r"[^\s'\";]+")
 _OWN: Final = ("CLAUDE_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "AMPLIFIER_WORKING_DIR")
 _SKILL: Final = "SKILL.md"
 _MAX_DEPTH: Final = 4
@@ -124,11 +126,29 @@ def _server(name: str, entry: JSONObject) -> Ability:
             entry.get("command"),
             *(arguments if isinstance(arguments, list) else []),
         ]
-        detail = f"starts: {' '.join(map(str, words))}"
+        detail = f"starts: {_listed(map(str, words))}"
+    detail += "".join(_surroundings(entry))
     passed = [*_env_allow(entry), *dict.fromkeys(_variables(entry))]
     if passed:
         detail += f"; gets your {', '.join(passed)}"
     return Ability(kind="server", name=name, detail=detail, runs=True)
+
+
+def _surroundings(entry: JSONObject) -> Iterator[str]:
+    """Yield what a server is given besides: any of it may change what runs, or who is asked."""
+    if isinstance(entry.get("cwd"), str):
+        yield f"; in the folder: {entry['cwd']}"
+    for key, told in (("env", "with"), ("headers", "sends")):
+        pairs = as_object(entry.get(key)).items()
+        if pairs:
+            yield f"; {told}: {_listed(f'{name}={value}' for name, value in pairs)}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Write words, quoted where they have to be, so that no two lists of them look alike."""
+    return " ".join(
+        word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words
+    )
 
 
 def _env_allow(entry: JSONObject) -> list[str]:

@@ -154,7 +154,6 @@ class PluginInstaller:
                     self._require_free(change)
                 _require_modules(change.staged.abilities)
             self._put(changes, agree)
-            self._mount([each.staged.abilities for each in changes])
         return changes
 
     def update(
@@ -194,7 +193,6 @@ class PluginInstaller:
                 for change in changed:
                     _require_modules(change.staged.abilities)
                 self._put(changed, agree)
-                self._mount([each.staged.abilities for each in changed])
             return changes
 
     def remove(self, name: str) -> Path:
@@ -275,14 +273,42 @@ class PluginInstaller:
             raise AmplifierError("Nobody agreed, and nothing was changed")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         folders = FetchedFolders(self.lock)
-        folders.put(
-            {change.name: change.staged.root for change in changes},
-            {change.name: change.staged.noted(now) for change in changes},
-        )
-        for change in changes:
-            # As it was shown, and not as it is by now.
-            place = os.path.realpath(folders.folder / change.name)
-            self.store.grant(attrs.evolve(change.staged.decision, folder=place))
+        # Before the folders are there: where the program is killed on the way, a plugin is refused, and neither
+        # unguarded nor without effect.
+        self._mount([each.staged.abilities for each in changes])
+        with self._granted(changes):
+            folders.put(
+                {change.name: change.staged.root for change in changes},
+                {change.name: change.staged.noted(now) for change in changes},
+            )
+
+    @contextmanager
+    def _granted(self, changes: Sequence[PluginChange]) -> Iterator[None]:
+        """Note what a person agreed to; where the block fails, what was noted before is noted again."""
+        folder = FetchedFolders(self.lock).folder
+        before = [
+            (change, self.store.of_folder(folder / change.name).get("plugins"))
+            for change in changes
+        ]
+        home = os.path.realpath(folder)
+        try:
+            for change in changes:
+                # As it was shown, and not as it is by now.
+                place = os.path.join(home, change.name)
+                self.store.grant(attrs.evolve(change.staged.decision, folder=place))
+            yield
+        except (OSError, AmplifierError):
+            for change, grant in before:
+                place = os.path.join(home, change.name)
+                if grant is None:
+                    self.store.revoke(Path(place), "plugins")
+                else:
+                    items = dict(grant.items)
+                    former = attrs.evolve(
+                        change.staged.decision, folder=place, items=items
+                    )
+                    self.store.grant(former)
+            raise
 
     def _mount(self, abilities: Sequence[Sequence[Ability]]) -> None:
         """Let every new session have the modules that plugins need."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from amplifier.app.sources.requirements import canonical_name
-from amplifier_kit.claude_plugins import is_plugin
+from amplifier_kit.claude_plugins import is_plugin, path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -113,13 +113,10 @@ def _has_skills_alone(folder: Path) -> bool:
 def _remove_unnamed(folder: Path, given: Mapping[str, JSONValue]) -> None:
     """Remove the parts that a reader would find in their usual places and that nobody named."""
     for part in _PARTS:
-        named = {(folder / path).resolve() for path in _paths(given.get(part))}
-        _prune((folder / part), named)
+        _prune((folder / part), _named(folder, given.get(part)))
     for key, file in _FILES.items():
         path = folder / file
-        if path.resolve() not in {
-            (folder / each).resolve() for each in _paths(given.get(key))
-        }:
+        if path.resolve() not in _named(folder, given.get(key)):
             path.unlink(missing_ok=True)
 
 
@@ -136,7 +133,6 @@ def _prune(path: Path, named: set[Path]) -> None:
         path.unlink()
 
 
-def _paths(value: JSONValue) -> Iterator[str]:
-    for entry in value if isinstance(value, list) else [value]:
-        if isinstance(entry, str) and "\0" not in entry:
-            yield entry
+def _named(folder: Path, value: JSONValue) -> set[Path]:
+    listed = value if isinstance(value, list) else [value]
+    return {path for each in listed if (path := path_inside(folder, each)) is not None}

@@ -12,6 +12,7 @@ import attrs
 from amplifier.app.plugins.layout import plugin_name
 from amplifier.app.sources.locations import GitLocation, Location, PathLocation
 from amplifier.app.sources.parser import read_location
+from amplifier_kit.claude_plugins import path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -100,11 +101,11 @@ class Marketplace:
         return location
 
     def _inside(self, name: str, source: str) -> Path:
-        # resolved before it is compared: `..` and links may lead out
-        path = Path(self.base, source)
-        if "\0" in source or not path.resolve().is_relative_to(self.root.resolve()):
+        path = path_inside(self.root, source, self.base)
+        if path is None:
             self._refuse(
-                name, f"its folder {source!a:.80} leads out of the marketplace"
+                name,
+                f"its folder {source!a:.80} leads out of the marketplace, or is no path",
             )
         if not path.is_dir():
             self._refuse(name, f"the marketplace has no folder {source!a:.80}")

@@ -41,6 +41,7 @@ class StagedPlugin:
         name: what it is called by.
         root: the folder in which it waits.
         source: from where it comes, as it is noted.
+        repository: where it is, for a marketplace's that has one of its own.
         commit: of a repository.
         hash: the digest of its files.
         plugin: what was read of it.
@@ -52,6 +53,7 @@ class StagedPlugin:
     name: str
     root: Path
     source: str
+    repository: str | None
     commit: str | None
     hash: str
     plugin: ClaudePlugin
@@ -102,7 +104,7 @@ def stage_plugins(
         name = name_of(tree, _last_part(location))
         if [name] != (list(names) or [name]):
             _refuse(source, f"it is the plugin {name}, and no marketplace")
-        return [_stage(tree, name, {}, source, commit)]
+        return [_stage(tree, name, {}, source, commit=commit)]
     is_local = isinstance(location, PathLocation) or str(location).startswith(
         "git+file:"
     )
@@ -117,10 +119,20 @@ def stage_plugins(
         )
         if isinstance(found, PathLocation):
             copy_tree(found.path, place)
-            own = commit
+            repository, own = None, commit
         else:
-            own = bring(found, place, source=str(found), git=git)
-        staged.append(_stage(place, offered.name, offered.entry, source, own))
+            repository = str(found)
+            own = bring(found, place, source=repository, git=git)
+        staged.append(
+            _stage(
+                place,
+                offered.name,
+                offered.entry,
+                source,
+                repository=repository,
+                commit=own,
+            )
+        )
     return staged
 
 
@@ -129,6 +141,8 @@ def _stage(
     name: str,
     entry: Mapping[str, JSONValue],
     source: str,
+    *,
+    repository: str | None = None,
     commit: str | None,
 ) -> StagedPlugin:
     _refuse_links(root, name)
@@ -150,6 +164,7 @@ def _stage(
         name=name,
         root=root,
         source=source,
+        repository=repository,
         commit=commit,
         hash=hash_tree(root),
         plugin=plugin,
