@@ -11,6 +11,7 @@ from benchmarks.cases import (
     agents,
     checks,
     demands,
+    durable,
     emits,
     paced,
     processes,
@@ -46,6 +47,7 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "checks": checks.checks,
     "demands": demands.demands,
     "stores": stores.stores,
+    "durable": durable.durable,
 }
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ CASES: Final = (
     "ready",
     "building",
     "agents",
+    "durable",
 )
 ONCE: Final = ("imports", "discovery", "checks", "stores")
 """Cases that no event loop takes part in."""
@@ -57,6 +58,9 @@ PEERS: Final = {
     "arguments": ("benchmarks.peers.argument_checks", "pydantic msgspec"),
 }
 """The adapters, and what they need, by the names of the folders in which their virtual environments lie."""
+
+BESIDE: Final = {"langgraph": "langgraph langgraph-checkpoint-postgres psycopg[binary]"}
+"""What peers of the case `durable` need, which runs them itself: they share its database."""
 
 SECONDS: Final = 5.0
 QUICK: Final = 0.5
@@ -76,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     seconds = QUICK if options.quick else SECONDS
     rows: list[Row] = []
     failures: list[str] = []
+    if options.peers is not None:
+        os.environ["AMPLIFIER_BENCH_PEERS"] = str(options.peers.absolute())
     for missing in _missing(options.peers):
         print(missing, file=sys.stderr)
     for interpreter, module, *words in _jobs(options.cases, options.peers):
@@ -138,7 +144,8 @@ def _missing(peers: Path | None) -> Iterator[str]:
     """Say which peers' environments are not there, and how to make them."""
     if peers is None:
         return
-    for name, (_, needs) in PEERS.items():
+    needed = {name: needs for name, (_, needs) in PEERS.items()}
+    for name, needs in (needed | BESIDE).items():
         if not _python_of(peers, name).exists():
             make = f"python -m venv {peers / name} && {peers / name}/bin/pip install {needs}"
             yield f"not measured: {name}; its environment is missing, make it with: {make}"

@@ -49,7 +49,7 @@ def write_effects(packages: Path, plan_file: Path, steps: int) -> None:
         "session": {
             "orchestrator": "loop-basic",
             "context": "context-simple",
-            "limits": {"iterations": steps + 1, "tool_calls": steps + 1},
+            "limits": {"iterations": steps + 2, "tool_calls": steps + 2},
         },
         "providers": [{"module": "provider-scripted", "config": config}],
         "tools": [{"module": "tool-effect"}],

@@ -25,6 +25,8 @@ _PIECES: Final = {
 _IDS: Final = frozenset({"type", "id", "session_id", "turn_id", "approval_id"})
 _MAX_JOINED: Final = 2000
 _RETRY: Final = 0.5
+_GATHERED: Final = 0.02
+"""Seconds for which events wait for further ones, which go to the store together with them."""
 
 
 @attrs.define(eq=False)
@@ -79,6 +81,7 @@ class EventRecorder:
         """Store events as they come, until cancelled."""
         while True:
             await self._changed.wait()
+            await anyio.sleep(_GATHERED)
             self._changed = anyio.Event()
             try:
                 await self.flush()

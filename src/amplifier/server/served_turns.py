@@ -64,6 +64,9 @@ _GRACE: Final = 5.0
 """Seconds that running calls have to end when the process lets go of a turn."""
 
 _RETRY: Final = 0.5
+_NOTICED: Final = 0.1
+"""Seconds in which a wish to cancel a turn is noticed, at most."""
+
 _SCOPES: Final = ["once", "session"]
 
 
@@ -291,6 +294,8 @@ class ServedTurn:
                 if is_ours and details.get("kind") == CANCEL and question.answer:
                     done.add(id_)
                     await self._cancel(immediate=question.answer == "immediate")
+            # all that the turn itself writes is a change too
+            await anyio.sleep(_NOTICED)
 
     async def _cancel(self, *, immediate: bool) -> None:
         self._is_cancelled = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 import attrs
@@ -91,11 +91,7 @@ class Database:
         """
 
         def call() -> T:
-            with (
-                _translated(self.url),
-                self._borrowed() as connection,
-                connection.transaction(),
-            ):
+            with _translated(self.url), self._transaction() as connection:
                 return function(connection, *args, **kwargs)
 
         # The limiter counts the threads, and so the connections.
@@ -112,39 +108,35 @@ class Database:
                 self._idle.pop().close()
 
     @contextmanager
-    def _borrowed(self) -> Iterator[Connection]:
+    def _transaction(self) -> Iterator[Connection]:
         if self._is_closed:
             raise ClosedResourceError
-        connection = self._usable() or connect(self.url)
-        try:
-            yield connection
-        finally:
-            # one that was lost is not returned
-            if not connection.closed:
-                self._return(connection)
+        with ExitStack() as stack:
+            yield self._begun(stack)
+
+    def _begun(self, stack: ExitStack) -> Connection:
+        """Begin on a connection that was used before, if the server has not closed it meanwhile, or on a new one."""
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                stack.callback(self._return, connection)
+                with suppress(psycopg.OperationalError):
+                    # where this fails nothing is done, and another connection can do it
+                    stack.enter_context(connection.transaction())
+                    return connection
+                connection.close()
+        connection = connect(self.url)
+        stack.callback(self._return, connection)
+        stack.enter_context(connection.transaction())
+        return connection
 
     def _return(self, connection: Connection) -> None:
+        if connection.closed:  # it was lost
+            return
         self._idle.append(connection)
         # nobody else closes it where the store was closed meanwhile
         if self._is_closed:
             self._close()
-
-    def _usable(self) -> Connection | None:
-        """Return a connection that was used before, if the server has not closed it meanwhile."""
-        try:
-            while not _answers(connection := self._idle.pop()):
-                connection.close()
-        except IndexError:
-            return None
-        return connection
-
-
-def _answers(connection: Connection) -> bool:
-    try:
-        connection.execute("SELECT 1")
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 def connect(url: str) -> Connection:

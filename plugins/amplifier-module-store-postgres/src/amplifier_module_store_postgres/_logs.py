@@ -11,21 +11,32 @@ from typing import Final
 
 from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
 from amplifier_module_store_postgres._database import Connection
-from amplifier_module_store_postgres._rows import changed, require_record
+from amplifier_module_store_postgres._rows import (
+    announced,
+    changed,
+    require_record,
+)
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog
 
 __all__ = ["append", "read_documents", "read_log", "replace", "write_document"]
 
-_COUNT: Final = """
-INSERT INTO amplifier.logs AS log (namespace, session_id, log, began, count)
-VALUES (%s, %s, %s, %s, %s)
-ON CONFLICT (namespace, session_id, log) DO UPDATE
-SET count = log.count + excluded.count RETURNING count
-"""
-_ADD: Final = """
-INSERT INTO amplifier.entries (namespace, session_id, log, number, line)
-VALUES (%s, %s, %s, %s, %s)
+# One statement, and so one way to the server and back: the steps of turns wait for it.
+_APPEND: Final = """
+WITH counted AS (
+    INSERT INTO amplifier.logs AS log (namespace, session_id, log, began, count)
+    VALUES (%(namespace)s, %(session)s, %(log)s, %(began)s, cardinality(%(lines)s::text[]))
+    ON CONFLICT (namespace, session_id, log) DO UPDATE
+    SET count = log.count + excluded.count RETURNING count
+), added AS (
+    INSERT INTO amplifier.entries (namespace, session_id, log, number, line)
+    SELECT %(namespace)s, %(session)s, %(log)s,
+        count - cardinality(%(lines)s::text[]) + place, line
+    FROM counted, unnest(%(lines)s::text[]) WITH ORDINALITY AS given (line, place)
+)
+UPDATE amplifier.sessions SET change = nextval('amplifier.changes')
+WHERE namespace = %(namespace)s AND session_id = %(session)s
+RETURNING pg_notify(%(channel)s, %(key)s)
 """
 _READ: Final = """
 SELECT number, line FROM amplifier.entries
@@ -50,7 +61,6 @@ def append(
     lines = _lines(entries)
     require_record(connection, namespace, lease)
     _add(connection, (namespace, lease.session_id, log), lines, time.time())
-    changed(connection, namespace, lease.session_id)
 
 
 def replace(
@@ -73,7 +83,6 @@ def replace(
     if began is None:
         began = time.time()
     _add(connection, key, lines, began)
-    changed(connection, namespace, lease.session_id)
 
 
 def read_log(
@@ -129,11 +138,9 @@ def read_documents(
 def _add(
     connection: Connection, key: tuple[str, str, str], lines: list[str], began: float
 ) -> None:
-    (count,) = connection.execute(_COUNT, (*key, began, len(lines))).fetchone() or (0,)
-    first = count - len(lines) + 1
-    with connection.cursor() as cursor:
-        rows = [(*key, first + at, line) for at, line in enumerate(lines)]
-        cursor.executemany(_ADD, rows)
+    namespace, session_id, log = key
+    values = {"log": log, "lines": lines, "began": began}
+    connection.execute(_APPEND, {**announced(namespace, session_id), **values})
 
 
 def _lines(entries: Sequence[LogEntry]) -> list[str]:

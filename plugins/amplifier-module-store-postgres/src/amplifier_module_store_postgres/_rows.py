@@ -15,6 +15,7 @@ from amplifier_sdk.stores import Lease
 __all__ = [
     "CHANNEL",
     "acquire",
+    "announced",
     "change_of",
     "changed",
     "fence",
@@ -62,7 +63,8 @@ WHERE namespace = %s AND session_id = %s AND lease_token = %s
 """
 _CHANGED: Final = """
 UPDATE amplifier.sessions SET change = nextval('amplifier.changes')
-WHERE namespace = %s AND session_id = %s
+WHERE namespace = %(namespace)s AND session_id = %(session)s
+RETURNING pg_notify(%(channel)s, %(key)s)
 """
 _WRITE: Final = """
 UPDATE amplifier.sessions
@@ -151,9 +153,17 @@ def holder(connection: Connection, namespace: str, session_id: str) -> str | Non
 
 def changed(connection: Connection, namespace: str, session_id: str) -> None:
     """Announce a change of a session; followers hear of it when the transaction is committed."""
-    connection.execute(_CHANGED, (namespace, session_id))
-    key = follower_key(namespace, session_id)
-    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, key))
+    connection.execute(_CHANGED, announced(namespace, session_id))
+
+
+def announced(namespace: str, session_id: str) -> dict[str, str]:
+    """Return what a statement that announces a change of a session needs."""
+    return {
+        "namespace": namespace,
+        "session": session_id,
+        "channel": CHANNEL,
+        "key": follower_key(namespace, session_id),
+    }
 
 
 def follower_key(namespace: str, session_id: str) -> str:
