@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.activity import ActivityLog
 from amplifier.server.records import new_record, turns_of, with_new_turn
 from amplifier.server.served_turns import TurnSetup

@@ -20,8 +20,8 @@ import anyio
 import attrs
 import cattrs
 
-from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.activity import ActivityLog
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores

@@ -22,7 +22,7 @@ import cattrs
 import pytest
 from anyio import to_thread
 
-from amplifier.app.base_plans import PlanOptions
+from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.application import StoredServer
 from amplifier.server.records import turns_of
 from amplifier.server.stores import ServerStores
