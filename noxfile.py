@@ -168,7 +168,7 @@ def worker_kills(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def turn_kills(session: nox.Session) -> None:
-    """Kill, pause and cut off workers while they run 200 turns of 20 steps; kill one in each of 1,000 steps, and at each write."""
+    """Kill, pause and cut off workers in 200 turns of 20 steps; kill one in each of 1,000 steps, and at each write."""
     install_workspace(session)
     run_full(
         session,
