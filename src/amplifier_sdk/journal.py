@@ -17,6 +17,8 @@ from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.values import Value
 
 __all__ = [
+    "CallAnswered",
+    "CallAsked",
     "CallFinished",
     "CallStarted",
     "Journal",
@@ -60,6 +62,27 @@ class CallStarted(Value):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class CallAsked(Value):
+    """A call whose tool asks before it does anything asks a person: it has done nothing so far.
+
+    `number` is the question's among those of the call.
+    """
+
+    turn_id: str
+    call_id: str
+    number: int
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CallAnswered(Value):
+    """A question of a call was answered: from here on its effect may exist."""
+
+    turn_id: str
+    call_id: str
+    number: int
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class CallFinished(Value):
     """A tool call's result is known; `spending` is what the session has spent at that moment in all, as JSON data."""
 
@@ -79,7 +102,13 @@ class TurnEnded(Value):
 
 
 JournalRecord: TypeAlias = (
-    TurnStarted | MessageWritten | CallStarted | CallFinished | TurnEnded
+    TurnStarted
+    | MessageWritten
+    | CallStarted
+    | CallAsked
+    | CallAnswered
+    | CallFinished
+    | TurnEnded
 )
 """One line of the journal."""
 
@@ -92,6 +121,7 @@ class RecordedAnswer(Value):
         message: the assistant message.
         started: the ids of its calls that were started.
         finished: the ends of its calls by their ids, as far as they are known.
+        asked: the questions of its calls that nobody had answered, as pairs of the call's id and their number.
         withheld: the ids of its calls whose arguments are not recorded as they were, since they had a secret in them.
     """
 
@@ -99,6 +129,11 @@ class RecordedAnswer(Value):
     started: frozenset[str] = frozenset()
     finished: Mapping[str, CallFinished] = attrs.field(factory=dict)
     withheld: frozenset[str] = frozenset()
+    asked: frozenset[tuple[str, int]] = frozenset()
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Whether a call waited for a person when it was left."""
+        return any(asking == call_id for asking, _ in self.asked)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -107,7 +142,7 @@ class RecordedTurn(Value):
 
     The turn runs from its beginning, and what is recorded is not repeated: the model is asked for no answer that is
     there, and no finished call runs again. A call that was started and has no end is in doubt, and runs again only
-    where its tool is `idempotent`.
+    where its tool is `idempotent`, or asks before it does anything and waited for the answer.
 
     Args:
         turn_id: the turn, as its records call it: 32 hexadecimal digits.

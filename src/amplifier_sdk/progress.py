@@ -11,11 +11,13 @@ def build(target: str, context: ToolContext) -> str:
 
 The reports go to the reader of the turn's stream and to handlers of `tool:progress` and `tool:output`. Where
 nobody listens, as in a plain call outside a session, they go nowhere and cost nothing.
+
+A tool may also ask the person: `await context.ask("Which branch?", options=["main", "next"])`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NotRequired, Protocol, TypeAlias, final, runtime_checkable
 
 import attrs
@@ -23,12 +25,13 @@ import attrs
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import Event, EventFields
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
 __all__ = [
     "TOOL_OUTPUT",
     "TOOL_PROGRESS",
+    "PersonAsker",
     "ToolContext",
     "ToolOutput",
     "ToolOutputWritten",
@@ -107,9 +110,18 @@ ToolReport: TypeAlias = ToolProgress | ToolOutput
 """What a running tool may report."""
 
 
+class PersonAsker(Protocol):
+    """What asks a person for a running call."""
+
+    def __call__(
+        self, message: str, schema: Mapping[str, JSONValue], timeout: float | None, /
+    ) -> Awaitable[JSONValue]:
+        """Return the answer; see `ToolContext.ask`."""
+
+
 @final
 class ToolContext:
-    """One call of a tool, as the tool sees it; every method may be called from any thread.
+    """One call of a tool, as the tool sees it; every method but `ask` may be called from any thread.
 
     Args:
         call_id: the call's id, as the model gave it; empty outside a session. It stays the same when the call runs
@@ -118,9 +130,10 @@ class ToolContext:
         send: takes each report, in any thread; `None` where nobody listens.
         idempotency_key: what no other call has, also where a vendor gives several calls the same id, and this one has
             again when it runs again in a turn that another process continues; empty outside a session.
+        asker: asks a person; `None` where nobody can be asked.
     """
 
-    __slots__ = ("_ended", "_send", "call_id", "idempotency_key", "tool_name")
+    __slots__ = ("_asker", "_ended", "_send", "call_id", "idempotency_key", "tool_name")
 
     def __init__(
         self,
@@ -128,11 +141,13 @@ class ToolContext:
         tool_name: str = "",
         send: Callable[[ToolReport], object] | None = None,
         idempotency_key: str = "",
+        asker: PersonAsker | None = None,
     ) -> None:
         self.idempotency_key: Final = idempotency_key
         self.call_id: Final = call_id
         self.tool_name: Final = tool_name
         self._send = send
+        self._asker = asker
         self._ended = False
 
     def progress(
@@ -178,6 +193,38 @@ class ToolContext:
         if send is not None and text:
             send(ToolOutput(call_id=self.call_id, tool_name=self.tool_name, text=text))
 
+    async def ask(
+        self,
+        message: str,
+        *,
+        options: Sequence[str] = (),
+        schema: Mapping[str, JSONValue] | None = None,
+        timeout: float | None = None,
+    ) -> JSONValue:
+        """Ask the person and return their answer; `None` where they declined. No deadline runs meanwhile.
+
+        Where questions are stored and answered later, the turn is left until then if the tool is `idempotent` or
+        `asks_first`: the call runs again from its beginning, and what was answered is returned at once. Any other call
+        waits in its process. A sync tool asks by `anyio.from_thread.run`.
+
+        Args:
+            message: what the person reads beside the call.
+            options: what they may answer; the answer is one of them. Without `options` and `schema` it is a text.
+            schema: the JSON Schema of the answer, such as that of an object for a form.
+            timeout: seconds to wait; `None` means as long as it takes.
+
+        Raises:
+            ToolError: nobody can be asked, nobody answered in time, or the call is over.
+            ValueError: options and a schema are given, or the schema is not valid.
+        """
+        from amplifier_sdk.person_questions import answer_schema  # few tools ask
+
+        self.check()
+        asker, wanted = self._asker, answer_schema(options, schema)
+        if asker is None:
+            raise ToolError("Nobody can be asked: the tool runs outside a session")
+        return await asker(message, wanted, timeout)
+
     def check(self) -> None:
         """Return while the call runs: a sync tool calls this in long loops, since its thread cannot be stopped.
 
@@ -193,4 +240,4 @@ class ToolContext:
         """Let every later use raise; the host calls this when the call is over."""
         # first: a report that comes between the two finds the call ended
         self._ended = True
-        self._send = None
+        self._send = self._asker = None

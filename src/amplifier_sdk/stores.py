@@ -91,10 +91,10 @@ class StoredQuestion(Value):
         question_id: its id, in the whole store.
         session_id: the session that asks.
         prompt: what the person reads.
-        options: what they may answer.
-        details: what else belongs to it, such as the tool, its arguments and their hash.
+        options: what they may answer; none where the answer has a `schema`.
+        details: what else belongs to it, such as the tool, its arguments and their hash, and the schema of the answer.
         expires: when it takes no answer any more, in seconds since the epoch by the store's clock; `None` for never.
-        answer: what was answered; `None` while nothing was.
+        answer: what was answered, an option or the JSON text of a value; `None` while nothing was.
         answered_by: who did.
         is_void: whether its session takes no answer to it any more.
     """
@@ -114,6 +114,12 @@ class StoredQuestion(Value):
         """The question as it was asked, whatever became of it."""
         return attrs.evolve(self, answer=None, answered_by=None, is_void=False)
 
+    @property
+    def schema(self) -> Mapping[str, JSONValue] | None:
+        """The JSON Schema of an answer that is a value; `None` where it is one of the options."""
+        known = self.details.get("schema")
+        return known if isinstance(known, Mapping) and not self.options else None
+
     def with_answer(self, answer: str, *, by: str, now: float) -> StoredQuestion:
         """Return the question as it is answered; for stores, which put it in the place of this one in the same step.
 
@@ -129,11 +135,28 @@ class StoredQuestion(Value):
             problem = "was withdrawn by its session"
         elif self.expires is not None and self.expires <= now:
             problem = "has expired"
-        elif answer not in self.options:
-            problem = f"takes {', '.join(map(repr, self.options))}; got {answer!r:.80}"
+        else:
+            problem = self._misfit(answer)
         if problem is not None:
             raise QuestionClosedError(f"Question {self.question_id!r} {problem}")
         return attrs.evolve(self, answer=answer, answered_by=by)
+
+    def _misfit(self, answer: str) -> str | None:
+        """Say why a text is no answer to it."""
+        if self.schema is None:
+            if answer in self.options:
+                return None
+            return f"takes {', '.join(map(repr, self.options))}; got {answer!r:.80}"
+        from amplifier_sdk.person_questions import (  # few questions have a schema
+            answer_of,
+            misfit_of,
+        )
+
+        try:
+            problem = misfit_of(self.schema, answer_of(answer))
+        except ValueError as error:
+            problem = f"expected JSON: {error}"
+        return None if problem is None else f"does not take {answer!r:.80}: {problem}"
 
 
 @runtime_checkable

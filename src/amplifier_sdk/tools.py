@@ -62,7 +62,8 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
 
     Calling it calls the function. `execute` runs it with a model's arguments: an `async` function on the
     event loop, any other in a worker thread. `effects` are what it does outside the conversation; `None` says nothing.
-    One that was started when its process ended runs again if it is `idempotent`. No other call runs beside an
+    One that was started when its process ended runs again if it is `idempotent`, or if it `asks_first` and waited
+    for the answer. No other call runs beside an
     `exclusive` one. Of tools that are not `read_only` (false, where `None` says nothing)
     one runs at a time. A call may take `timeout` seconds; `None` means as long as the session's limits say.
 
@@ -82,6 +83,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
     timeout: float | None = None
     effects: tuple[Effect, ...] | None = None
     idempotent: bool = False
+    asks_first: bool = False
     _assess: AnyCallable | None = attrs.field(default=None, repr=False)
     takes_context: bool = attrs.field(init=False, repr=False)
 
@@ -277,6 +279,7 @@ def tool(
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
     idempotent: bool = False,
+    asks_first: bool = False,
 ) -> _Decorator: ...
 def tool(
     function: AnyCallable | None = None,
@@ -289,6 +292,7 @@ def tool(
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
     idempotent: bool = False,
+    asks_first: bool = False,
 ) -> object:
     """Make a tool of a function or method.
 
@@ -306,6 +310,8 @@ def tool(
         idempotent: whether to run a call a second time is as if it had run once, for example since the function passes
             `ToolContext.idempotency_key` on. Of a call that was started when its process ended nobody
             knows whether it had its effect: when its turn is continued, it runs again only if its tool says so.
+        asks_first: whether it does nothing before its last `ToolContext.ask` has returned. While a person thinks its
+            turn is left, and the call runs from its beginning again once they have answered.
 
     Raises:
         TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, nothing
@@ -326,6 +332,7 @@ def tool(
             timeout=timeout,
             effects=effects,
             idempotent=idempotent,
+            asks_first=asks_first,
         )
 
     if function is None:

@@ -1,22 +1,40 @@
-"""What an answer covers: one call of one tool, as it was shown."""
+"""What an answer covers: one call of one tool, as it was shown, in one turn; and who may wait for it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import anyio
 import attrs
 import pytest
 
-from amplifier.app.questions.stored_approvals import StoredApprovals
-from amplifier.app.store.stored_questions import changing_questions, read_questions
+from amplifier.app.questions.books import FileQuestions
+from amplifier.app.questions.stored_approvals import (
+    HELD,
+    StoredApprovals,
+    is_open,
+    is_waited_for,
+)
+from amplifier.app.store.stored_questions import (
+    changing_questions,
+    read_questions,
+    void_questions,
+)
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_sdk.approvals import ApprovalRequest
-from amplifier_sdk.errors import ApprovalUnavailableError
-from amplifier_sdk.events import TOOL_PRE
-from amplifier_sdk.results import Decision, Emission, HookResult
+from amplifier_sdk.errors import (
+    ApprovalPendingError,
+    ApprovalTimeoutError,
+    ApprovalUnavailableError,
+    QuestionClosedError,
+)
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.person_questions import PersonQuestion
 from amplifier_sdk.stores import StoredQuestion
 from amplifier_sdk.tools import tool
+
+_OPTIONS = ("Allow once", "Allow always", "Deny")
 
 
 @tool
@@ -30,57 +48,104 @@ def _request(text: object = "hello", **changes: object) -> ApprovalRequest:
         "tool_input": {"text": text},
         "prompt": "send: Shall it?",
         "hook": "rules",
+        "options": _OPTIONS,
+        "allowing": _OPTIONS[:2],
+        "covers": "send to anybody",
+        "tool_call_id": "c1",
         **changes,
     }
-    name = str(changes.get("tool", "send"))
     return ApprovalRequest(
-        tool_name=name, action="Shall it?", risk_level="high", details=details
+        tool_name=str(changes.get("tool", "send")),
+        action="Shall it?",
+        risk_level="high",
+        details=details,
+        timeout=20,
     )
 
 
+def _wanted(message: str = "Whom?", **changes: object) -> PersonQuestion:
+    details: Mapping[str, object] = {
+        "tool_input": {"text": "hello"},
+        "message": message,
+        "number": 0,
+        "tool_call_id": "c1",
+        **changes,
+    }
+    return PersonQuestion(
+        tool_name="send",
+        prompt=f"send\n{message}",
+        schema={"type": "string", "enum": ["ann", "bob"]},
+        details=details,
+        is_repeatable=True,
+    )
+
+
+@attrs.define(eq=False)
+class Case:
+    """The questions of a turn, and what was shown of them."""
+
+    folder: Path
+    coordinator: ModuleCoordinator
+    shown: list[JSONObject] = attrs.field(factory=list)
+
+    def approvals(
+        self, turn: str = "t1", *, is_patient: bool = False
+    ) -> StoredApprovals:
+        return StoredApprovals(
+            session_id="s1",
+            turn_id=turn,
+            book=FileQuestions(self.folder),
+            coordinator=self.coordinator,
+            shows=self.shown.append,
+            is_patient=is_patient,
+        )
+
+    def stored(self) -> list[StoredQuestion]:
+        return [*read_questions(self.folder).values()]
+
+    def answer(self, option: str, value: str | None = None) -> None:
+        """Answer what is open: questions with options, and those with a schema."""
+        with changing_questions(self.folder) as known:
+            for key, question in known.items():
+                if question.answer is None:
+                    answer = option if question.options or value is None else value
+                    known[key] = question.with_answer(answer, by="ann", now=0.0)
+
+
 @pytest.fixture
-async def coordinator() -> ModuleCoordinator:
+async def case(tmp_path: Path) -> Case:
     made = ModuleCoordinator()
     await made.mount("tools", send, "send")
-    return made
+    return Case(tmp_path, made)
 
 
-@pytest.fixture
-def approvals(coordinator: ModuleCoordinator, tmp_path: Path) -> StoredApprovals:
-    return StoredApprovals("s1", tmp_path, coordinator)
-
-
-async def _ask(approvals: StoredApprovals, request: ApprovalRequest) -> None:
-    with pytest.raises(ApprovalUnavailableError, match="asked later"):
-        await approvals.request_approval(request)
-
-
-def _answer(folder: Path, answer: str) -> None:
-    with changing_questions(folder) as known:
-        for key, question in known.items():
-            if question.answer is None:
-                known[key] = question.with_answer(answer, by="ann", now=0.0)
-
-
-def _stored(folder: Path) -> list[StoredQuestion]:
-    return [*read_questions(folder).values()]
-
-
-@pytest.mark.parametrize(("answer", "approved"), [("allow", True), ("deny", False)])
-async def test_an_answer_counts_once(
-    approvals: StoredApprovals, tmp_path: Path, answer: str, approved: bool
+async def _ask(
+    approvals: StoredApprovals, request: ApprovalRequest | PersonQuestion
 ) -> None:
-    await _ask(approvals, _request())
-    await _ask(approvals, _request())
-    _answer(tmp_path, answer)
-    response = await approvals.request_approval(_request())
-    await _ask(approvals, _request())
+    with pytest.raises(ApprovalPendingError):
+        if isinstance(request, ApprovalRequest):
+            await approvals.request_approval(request)
+        else:
+            await approvals.ask_person(request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "approved"), [("Allow once", True), ("Deny", False)]
+)
+async def test_an_answer_counts_for_its_call(
+    case: Case, answer: str, approved: bool
+) -> None:
+    await _ask(case.approvals(), _request())
+    await _ask(case.approvals(), _request())
+    case.answer(answer)
+    response = await case.approvals().request_approval(_request())
 
     assert (response.approved, response.reason) == (
         approved,
         f"answered {answer!r} by ann",
     )
-    assert [each.details.get("is_used") for each in _stored(tmp_path)] == [True, None]
+    kinds = [str(each["type"]).removeprefix("approval_") for each in case.shown]
+    assert kinds == ["requested", "answered"]
 
 
 @pytest.mark.parametrize(
@@ -91,38 +156,143 @@ async def test_an_answer_counts_once(
         _request(prompt="The agent 'x' asks:\nsend: Shall it?"),
         _request(hook="other"),
         _request(agents=["helper"]),
+        _request(tool_call_id="c2"),
+        _request(session_id="child"),
     ],
 )
 async def test_an_answer_covers_no_other_call(
-    approvals: StoredApprovals, tmp_path: Path, changed: ApprovalRequest
+    case: Case, changed: ApprovalRequest
 ) -> None:
-    await _ask(approvals, _request())
-    _answer(tmp_path, "allow")
+    await _ask(case.approvals(), _request())
+    case.answer("Allow once")
 
-    await _ask(approvals, changed)
+    await _ask(case.approvals(), changed)
+
+
+async def test_an_answer_covers_no_call_of_another_turn(case: Case) -> None:
+    await _ask(case.approvals("t1"), _request())
+    case.answer("Allow once")
+
+    await _ask(case.approvals("t2"), _request())
+
+
+async def test_allow_always_covers_what_was_shown_and_no_changed_tool(
+    case: Case,
+) -> None:
+    await _ask(case.approvals(), _request())
+    case.answer("Allow always")
+    covered = await case.approvals("t2").request_approval(_request("bye"))
+    case.coordinator.tools["send"] = attrs.evolve(send, description="Send to all.")
+    await _ask(case.approvals("t2"), _request("bye"))
+
+    assert covered.approved
 
 
 async def test_an_answer_does_not_cover_a_tool_that_says_something_else_now(
-    approvals: StoredApprovals, coordinator: ModuleCoordinator, tmp_path: Path
+    case: Case,
 ) -> None:
-    await _ask(approvals, _request())
-    _answer(tmp_path, "allow")
-    changed = attrs.evolve(send, description="Send a text to everybody.")
-    coordinator.tools["send"] = changed
+    await _ask(case.approvals(), _request())
+    await _ask(case.approvals(), _wanted())
+    case.answer("Allow once", '"bob"')
+    case.coordinator.tools["send"] = attrs.evolve(send, description="Send to all.")
 
-    await _ask(approvals, _request())
+    await _ask(case.approvals(), _request())
+    await _ask(case.approvals(), _wanted())
 
 
-async def test_a_voided_answer_covers_nothing(
-    approvals: StoredApprovals, tmp_path: Path
+async def test_what_takes_no_answer_any_more_denies(case: Case) -> None:
+    await _ask(case.approvals(), _request())
+    void_questions(case.folder, "t1")
+
+    with pytest.raises(ApprovalTimeoutError):
+        await case.approvals().request_approval(_request())
+
+
+async def test_a_patient_turn_waits_longer_than_its_handler(case: Case) -> None:
+    await _ask(case.approvals(), _request())
+    await _ask(case.approvals("t2", is_patient=True), _request())
+    limits = {str(each.details["turn_id"]): each.expires for each in case.stored()}
+
+    assert limits["t1"] is not None
+    assert limits["t2"] is None
+
+
+async def test_what_a_tool_asks_is_another_question_than_an_approval(
+    case: Case,
 ) -> None:
-    await _ask(approvals, _request())
-    _answer(tmp_path, "allow")
-    with changing_questions(tmp_path) as known:
-        for key, question in known.items():
-            known[key] = attrs.evolve(question, is_void=True)
+    """A tool cannot word what it asks so that the answer allows its call."""
+    await _ask(case.approvals(), _request())
+    same = _wanted("send: Shall it?", prompt="send: Shall it?", hook="rules")
+    await _ask(case.approvals(), same)
+    ids = {each.question_id for each in case.stored()}
+    kinds = [(bool(each.options), each.schema is not None) for each in case.stored()]
 
-    await _ask(approvals, _request())
+    assert len(ids) == 2
+    assert sorted(kinds) == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        _wanted("Who?"),
+        _wanted(number=1),
+        _wanted(tool_input={"text": "bye"}),
+        _wanted(agents=["helper"]),
+        attrs.evolve(_wanted(), schema={"type": "string"}),
+    ],
+)
+async def test_a_tools_answer_covers_no_other_question(
+    case: Case, changed: PersonQuestion
+) -> None:
+    await _ask(case.approvals(), _wanted())
+    case.answer('"bob"')
+
+    assert await case.approvals().ask_person(_wanted()) == "bob"
+    await _ask(case.approvals(), changed)
+
+
+@pytest.mark.parametrize(
+    "answer", ["ann", '"eve"', "7", "Allow once", "{", "[" * 9999, "NaN"]
+)
+async def test_a_store_takes_no_answer_that_does_not_fit(
+    case: Case, answer: str
+) -> None:
+    await _ask(case.approvals(), _wanted())
+
+    with pytest.raises(QuestionClosedError):
+        case.answer(answer)
+
+
+async def test_held_question_waits_until_it_is_answered(case: Case) -> None:
+    held = attrs.evolve(_wanted(), is_repeatable=False)
+    heard: list[JSONValue] = []
+
+    async def wait() -> None:
+        heard.append(await case.approvals().wait_for_person(held))
+
+    await _ask(case.approvals(), held)
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        case.answer('"ann"')
+    (question,) = case.stored()
+
+    assert heard == ["ann"]
+    assert question.details[HELD] is True
+    assert not is_waited_for(question, "t1")
+
+
+async def test_held_question_of_a_call_that_ends_is_withdrawn(case: Case) -> None:
+    held = attrs.evolve(_wanted(), is_repeatable=False)
+    await _ask(case.approvals(), held)
+    with anyio.move_on_after(0) as scope:
+        await case.approvals().wait_for_person(held)
+    await case.approvals().withdraw_left()
+    (question,) = case.stored()
+
+    assert scope.cancelled_caught
+    assert not is_open(question)
+    assert case.shown[-1]["type"] == "approval_withdrawn"
 
 
 @pytest.mark.parametrize(
@@ -133,60 +303,19 @@ async def test_a_voided_answer_covers_nothing(
     ],
 )
 async def test_what_cannot_be_compared_is_not_stored(
-    approvals: StoredApprovals,
-    tmp_path: Path,
-    request_: ApprovalRequest,
-    problem: str,
+    case: Case, request_: ApprovalRequest, problem: str
 ) -> None:
     with pytest.raises(ApprovalUnavailableError, match=problem):
-        await approvals.request_approval(request_)
+        await case.approvals().request_approval(request_)
 
-    assert _stored(tmp_path) == []
+    assert case.stored() == []
 
 
-async def test_what_is_stored_holds_no_secret(
-    approvals: StoredApprovals, tmp_path: Path
-) -> None:
+async def test_what_is_stored_holds_no_secret(case: Case) -> None:
     key = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-    await _ask(approvals, _request(key, prompt=f"send {key}: Shall it?"))
-    (question,) = _stored(tmp_path)
-    arguments = question.details["arguments"]
+    await _ask(case.approvals(), _request(key, prompt=f"send: {key}"))
+    await _ask(case.approvals(), _wanted(f"{key}?", tool_input={"text": key}))
+    (file,) = case.folder.glob("questions.json")
 
-    assert isinstance(arguments, Mapping)
-    assert key not in repr(question.details)
-    assert key not in question.prompt
-
-
-async def test_a_childs_question_is_the_roots_at_any_depth(
-    approvals: StoredApprovals, coordinator: ModuleCoordinator, tmp_path: Path
-) -> None:
-    coordinator.decisions.provider = approvals
-    child, grandchild = ModuleCoordinator(), ModuleCoordinator()
-    child.decisions.asker, grandchild.decisions.asker = "planner", "sender"
-    child.decisions.ask_with(coordinator.decisions)
-    grandchild.decisions.ask_with(child.decisions)
-    data = {"tool_name": "send", "tool_input": {"text": "hello"}}
-    asking = Decision("rules", HookResult.ask("Shall it?"))
-
-    refused = await grandchild.decisions.process(
-        Emission(dict(data), (asking,)), TOOL_PRE
-    )
-    _answer(tmp_path, "allow")
-    allowed = await grandchild.decisions.process(
-        Emission(dict(data), (asking,)), TOOL_PRE
-    )
-
-    assert refused.denied
-    assert not allowed.denied
-    (question,) = _stored(tmp_path)
-    assert question.session_id == "s1"
-    assert question.details["agents"] == ["planner", "sender"]
-
-
-async def test_an_answer_covers_no_other_path_to_the_same_agent(
-    approvals: StoredApprovals, tmp_path: Path
-) -> None:
-    await _ask(approvals, _request(agents=["planner", "sender"]))
-    _answer(tmp_path, "allow")
-
-    await _ask(approvals, _request(agents=["writer", "sender"]))
+    assert key not in file.read_text()
+    assert key not in str(case.shown)

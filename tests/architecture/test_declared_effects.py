@@ -47,6 +47,7 @@ _TASK: Final = (
 )
 _READ_BY_NAME: Final[Mapping[_Field, str]] = {
     ("FunctionTool", "exclusive"): "src/amplifier/kernel/turn/batches.py",
+    ("FunctionTool", "asks_first"): "src/amplifier/kernel/turn/replay.py",
     ("FunctionTool", "idempotent"): "src/amplifier/kernel/turn/replay.py",
     ("FunctionTool", "takes_context"): "src/amplifier/kernel/turn/tool_calls.py",
     ("TaskConfig", "inherit_tools"): _TASK,

@@ -24,7 +24,7 @@ MODULES: Final = '''
 
     import anyio
 
-    from amplifier_sdk import HookResult, hook, on, provider, tool, toolset
+    from amplifier_sdk import HookResult, ToolContext, hook, on, provider, tool, toolset
 
 
     @toolset
@@ -68,6 +68,25 @@ MODULES: Final = '''
         raise BrokenPipeError("a pipe of the module's own")
 
 
+    @tool(asks_first=True)
+    async def inquire(context: ToolContext) -> str:
+        """Ask for a name and a colour."""
+        name = await context.ask("Which name?")
+        colour = await context.ask("Which colour?", options=["red", "blue"])
+        print(f"asked {name} {colour}")
+        return "said"
+
+
+    @tool
+    async def linger(context: ToolContext) -> str:
+        """Ask, and wait for the answer."""
+        print("began")
+        wanted = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+        answer = await context.ask("Which size?", schema=wanted)
+        print(f"heard {answer}")
+        return "said"
+
+
     @hook
     class Denies:
         @on("prompt:submit")
@@ -99,6 +118,8 @@ MODULES: Final = '''
 ENTRY_POINTS: Final = """
     [amplifier.modules]
     tool-trials = cli_trials:Trials
+    tool-inquire = cli_trials:inquire
+    tool-linger = cli_trials:linger
     provider-forever = cli_trials:mount_forever
     provider-broken = cli_trials:mount_broken
     hooks-denies = cli_trials:Denies

@@ -114,15 +114,20 @@ def test_the_settings_choose_the_store(tmp_path: Path) -> None:
 
 def test_a_question_waits_in_the_store(tmp_path: Path) -> None:
     speak: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
-    plan = str(write_plan(tmp_path, [speak, "So."], "tool-trials", "hooks-asks"))
+    file = write_plan(tmp_path, [speak, "So."], "tool-trials", "hooks-asks")
+    made = json.loads(file.read_text())
+    # another program continues where this one was
+    made["providers"][0]["config"]["by_history"] = True
+    file.write_text(json.dumps(made))
+    plan = str(file)
     store = ("--store", URL)
-    call("run", "--plan", plan, "--ask-later", *store, "go")
+    call("run", "--plan", plan, "--ask-later", *store, "go", expect=3)
     (asked,) = json.loads(call("questions", "list", *store, "--json").stdout)
     answered = call("answer", asked["question_id"], "allow", *store).output
-    resumed = call("run", "--resume", asked["session_id"], "--ask-later", *store, "go")
 
-    assert "allow, by" in answered
-    assert "printed by a tool" in resumed.output
+    assert "Allow once, by" in answered
+    assert "printed by a tool" in answered
+    assert "So." in answered
     assert "No question waits" in call("questions", *store).stderr
     assert "No question waits" in call("questions").stderr
 

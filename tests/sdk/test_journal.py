@@ -9,6 +9,8 @@ import pytest
 
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.journal import (
+    CallAnswered,
+    CallAsked,
     CallFinished,
     CallStarted,
     Journal,
@@ -22,6 +24,8 @@ RECORDS: list[JournalRecord] = [
     TurnStarted(turn_id="t", prompt="hi"),
     MessageWritten(turn_id="t", message={"role": "assistant", "content": "x"}),
     CallStarted(turn_id="t", call_id="1", tool_name="read"),
+    CallAsked(turn_id="t", call_id="1", number=0),
+    CallAnswered(turn_id="t", call_id="1", number=0),
     CallFinished(turn_id="t", call_id="1", success=True, output="out"),
     TurnEnded(turn_id="t", status="completed"),
 ]

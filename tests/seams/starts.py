@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, redirect_stderr
 from typing import TYPE_CHECKING, ClassVar, Final, Never
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["BOTH", "MOVED", "STARTS", "EmbeddedStart", "Start"]
 
 ENDS: Final = ("turn_result", "turn_failed", "turn_cancelled")
+WAITING: Final = 3
+"""The exit code of a turn that waits for a person."""
+
 BOTH: Final = ("asyncio", "trio")
 
 
@@ -83,13 +87,20 @@ class Run(Start):
 
 
 class RunAskingLater(Start):
-    """`amplifier run --ask-later`: what would be asked waits in the store."""
+    """`amplifier run --ask-later`: what would be asked waits in the store, and is denied by whoever answers."""
 
     name = "run-ask-later"
 
     def play(self, stage: Stage) -> Outcome:
         stage.resume()
-        return stage.take_turn("run", "--ask-later", *stage.composition())
+        outcome = stage.take_turn("run", "--ask-later", *stage.composition())
+        text = outcome.told
+        while outcome.code == WAITING:
+            # the turn is continued by another program, which opens the session anew
+            (asked,) = json.loads(stage.amplifier("questions", "list", "--json").shown)
+            outcome = stage.amplifier("answer", asked["question_id"], "deny")
+            text += outcome.told
+        return attrs.evolve(outcome, told=text)
 
 
 class Chat(Start):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["write_effects"]
+__all__ = ["write_effects", "write_package"]
 
 _TOOL = '''
 import os
@@ -29,17 +30,23 @@ async def effect(step: int, coordinator: Coordinator) -> str:
 '''
 
 
+def write_package(
+    packages: Path, module: str, source: str, tools: Mapping[str, str]
+) -> None:
+    """Write a package into a folder, with the ids of its modules and what of it each is."""
+    about = packages / f"{module}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (packages / f"{module}.py").write_text(source)
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n"
+    )
+    lines = [f"{id_} = {module}:{name}\n" for id_, name in tools.items()]
+    (about / "entry_points.txt").write_text("".join(["[amplifier.modules]\n", *lines]))
+
+
 def write_effects(packages: Path, plan_file: Path, steps: int) -> None:
     """Write the package into a folder, and the plan of a model that calls its tool step by step."""
-    about = packages / "effects-1.0.dist-info"
-    about.mkdir(parents=True)
-    (packages / "effects_tool.py").write_text(_TOOL)
-    (about / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: effects\nVersion: 1.0\n"
-    )
-    (about / "entry_points.txt").write_text(
-        "[amplifier.modules]\ntool-effect = effects_tool:effect\n"
-    )
+    write_package(packages, "effects_tool", _TOOL, {"tool-effect": "effect"})
     responses: list[JSONValue] = [
         {"tool_calls": [{"name": "effect", "arguments": {"step": step}}]}
         for step in range(steps)

@@ -22,6 +22,9 @@ from amplifier.cli._terminal import OutputClosedError, complain, notice, visible
 __all__ = ["CANCELLED", "SignalledError", "describe", "leave"]
 
 CANCELLED: Final = 130
+WAITING: Final = 3
+"""The turn waits for a person; the exit code of one that is over is another."""
+
 OUTPUT_CLOSED: Final = 141
 _SENTENCES: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
 
@@ -93,8 +96,10 @@ def _report(error: Exception, *, debug: bool) -> int:
     from amplifier_kit.redaction import StrictRedactor
 
     # a command that fails has the runtime loaded
-    from amplifier_sdk.errors import TurnCancelled
+    from amplifier_sdk.errors import TurnCancelled, TurnSuspendedError
 
+    if isinstance(error, TurnSuspendedError):
+        return WAITING  # what it waits for was said when it was asked
     if isinstance(error, TurnCancelled):
         notice("Cancelled.")
         return CANCELLED

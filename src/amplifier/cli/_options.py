@@ -301,6 +301,13 @@ _STORED = (
 _FIRST_TOOL = _chosen(
     "--tool", metavar="NAME", help="The tool that the model must call first."
 )
+_BACKEND = _chosen(
+    "--backend",
+    type=click.Choice(["asyncio", "trio"]),
+    default="asyncio",
+    show_default=True,
+    help="The event loop; trio needs the extra amplifier[trio].",
+)
 _ASKED = (
     _chosen(
         "-p",
@@ -333,13 +340,7 @@ _ASKED = (
         default=None,
         help="Keep a new session; default as the settings say.",
     ),
-    _chosen(
-        "--backend",
-        type=click.Choice(["asyncio", "trio"]),
-        default="asyncio",
-        show_default=True,
-        help="The event loop; trio needs the extra amplifier[trio].",
-    ),
+    _BACKEND,
 )
 _ALLOW_TOOL = _chosen(
     "--allow-tool",
@@ -391,14 +392,15 @@ current_plan_option: Final = _chosen(
 )
 """Adds what decides which plan a stored session is resumed with."""
 
+_OUTPUT = _chosen(
+    "--output",
+    type=click.Choice(["text", "json", "ndjson"]),
+    default="text",
+    show_default=True,
+    help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
+)
 _TURN = (
-    _chosen(
-        "--output",
-        type=click.Choice(["text", "json", "ndjson"]),
-        default="text",
-        show_default=True,
-        help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
-    ),
+    _OUTPUT,
     _chosen(
         "--schema",
         metavar="FILE",
@@ -420,7 +422,7 @@ _TURN = (
     _chosen(
         "--ask-later",
         is_flag=True,
-        help="Store what would be asked: 'amplifier answer' answers it, and the session is resumed.",
+        help="Store what would be asked, and stop: 'amplifier answer' answers it, and continues the turn.",
     ),
     _chosen(
         "--mentions",
@@ -457,6 +459,13 @@ def session_options(command: Callable[P, R]) -> Callable[P, R]:
 def store_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--store` and `--namespace`; `session_choices` returns them."""
     for option in reversed(_STORED):
+        command = option(command)
+    return command
+
+
+def answer_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add what decides how a turn that is continued is written, and where its session stands."""
+    for option in reversed((_OUTPUT, _BACKEND, *_STORED)):
         command = option(command)
     return command
 

@@ -33,6 +33,24 @@ class GivenPrompt(NamedTuple):
     typed: str
     media: tuple[MediaBlock, ...] = ()
 
+    @classmethod
+    def of(cls, prompt: Prompt, typed: str) -> GivenPrompt:
+        """Return a prompt that was stored, of which a person typed a part."""
+        if isinstance(prompt, str):
+            return cls(prompt, typed)
+        from amplifier_sdk.content import TextBlock  # with the runtime
+
+        texts: list[str] = []
+        media: list[MediaBlock] = []
+        for part in prompt:
+            if isinstance(part, str):
+                texts.append(part)
+            elif isinstance(part, TextBlock):
+                texts.append(part.text)
+            else:
+                media.append(part)
+        return cls("".join(texts), typed, tuple(media))
+
     @property
     def shown(self) -> Prompt:
         """The text with what is shown with it, as a session takes them."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import (
     AbstractContextManager,
+    AsyncExitStack,
     nullcontext,
     redirect_stderr,
     redirect_stdout,
 )
 from functools import partial
 from typing import TYPE_CHECKING, Final
-
-from anyio import to_thread
 
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.opened import OpenSession, open_session
@@ -29,6 +29,7 @@ from amplifier.cli._output import (
     write_checked,
 )
 from amplifier.cli._people import plain
+from amplifier.cli._question_texts import tell_question
 from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._silence import SilenceReport
 from amplifier.cli._stdin import GivenPrompt
@@ -41,14 +42,16 @@ from amplifier.cli._terminal import (
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from amplifier.app.sessions.later_turns import LaterTurn
     from amplifier.kernel.sessions.answers import AnswerCheck
 
-__all__ = ["TURNS", "answer", "play_turn"]
+__all__ = ["TURNS", "answer", "play_turn", "read_schema"]
 
 NEW: Final = SessionSelector()
 ASKS: Final = Consent()
@@ -65,14 +68,14 @@ def answer(
     debug: bool,
     consent: Consent = ASKS,
     wanted: SessionSelector = NEW,
-    schema: Path | None = None,
-    asks_later: bool = False,
+    schema: Mapping[str, JSONValue] | None = None,
+    later: LaterTurn | None = None,
 ) -> None:
     """Run one turn in a session and write it to standard output.
 
     What modules print goes to standard error: standard output carries only the answer. What `consent`
-    leaves open is asked at the terminal, or with `asks_later` stored. With
-    `schema`, a file with a JSON Schema, the answer is JSON that fits.
+    leaves open is asked at the terminal, or with `later` stored: the turn is that one. With
+    `schema`, a JSON Schema, the answer is JSON that fits.
     """
     check = None if schema is None else _check_of(schema)
     output = Output.standard()
@@ -82,7 +85,7 @@ def answer(
         with _one_screen(writer), redirect_stdout(sys.stderr):
             configure_logs(debug=debug)
             chosen = choose_session(options, wanted)
-            if asks_later and chosen.store is None:
+            if later is not None and chosen.store is None:
                 told = "the settings say that sessions are not stored; use --keep"
                 raise ConfigError([Problem("--ask-later", told)], subject="session")
             if form != "text":
@@ -101,7 +104,7 @@ def answer(
                     consent,
                     shown,
                     check,
-                    asks_later,
+                    later,
                 ),
                 backend,
             )
@@ -128,11 +131,11 @@ async def _answer(
     consent: Consent,
     shown: frozenset[str],
     check: AnswerCheck | None,
-    asks_later: bool,
+    later: LaterTurn | None,
     interrupts: Interrupts,
 ) -> None:
     approval: ApprovalSystem | None = None
-    if not asks_later:
+    if later is None:
         approval = consent.approval()
     opening = open_session(
         chosen.composition,
@@ -143,9 +146,11 @@ async def _answer(
         approval=approval,
         accepted=consent.accepted,
         shown=shown,
-        asks_later=asks_later,
+        turn_id=None if later is None else later.turn_id,
+        asks=None if later is None else later.asks(tell_question),
     )
-    async with opening as opened:
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(opening)
         tell_opening(opened)
         opened.session.coordinator.hooks.register(
             PROVIDER_RETRY, _tell_retry, name="retries"
@@ -155,12 +160,15 @@ async def _answer(
             from amplifier_kit.redaction import redactor_of
 
             writer.redactor = redactor_of(opened.session.coordinator)
+        if later is not None:
+            if later.is_over(opened):
+                notice("The turn is over already.")
+                return
+            await stack.enter_async_context(later.under_way(opened))
         if check is None:
             await play_turn(opened, prompt, writer, interrupts)
         else:
             await _play_checked(opened, prompt, writer, interrupts, check)
-        if asks_later:
-            await _report_questions(opened)
 
 
 def _tell_retry(_: str, data: ProviderRetry) -> None:
@@ -172,41 +180,33 @@ def _tell_retry(_: str, data: ProviderRetry) -> None:
     )
 
 
-async def _report_questions(opened: OpenSession) -> None:
-    """Name the questions that wait, with the commands that answer them and resume the session."""
-    from amplifier.app.store.stored_questions import read_questions
-
-    assert opened.kept is not None  # checked before the turn
-    known = await to_thread.run_sync(read_questions, opened.kept.folder)
-    for question in known.values():
-        if question.answer is None and not question.is_void:
-            asked = one_line(question.prompt, 200)
-            notice(f"question {question.question_id} waits: {asked}")
-            told = f"'amplifier answer {question.question_id} allow' or 'deny', then"
-            session_id = opened.kept.record.session_id
-            notice(f"{told} 'amplifier run --resume {session_id} --ask-later TEXT'")
-
-
-def _check_of(schema: Path) -> AnswerCheck:
+def read_schema(file: Path) -> Mapping[str, JSONValue]:
     """Read the schema of an answer.
 
     Raises:
         ConfigError: the file holds no JSON Schema.
     """
     # few answers have to be of a form
-    from amplifier.kernel.sessions.answers import AnswerCheck
     from amplifier_kit.files.documents import read_document
     from amplifier_sdk.output_schema import OutputSchema
 
-    subject = f"file {str(schema)!r}"
-    wanted = read_document(schema)
+    subject = f"file {str(file)!r}"
+    wanted = read_document(file)
     if not isinstance(wanted, dict):
         told = f"expected a JSON Schema; got {type(wanted).__name__}"
         raise ConfigError([Problem("", told)], subject=subject)
     try:
-        return AnswerCheck(OutputSchema.of(wanted))
+        OutputSchema.of(wanted)
     except ValueError as error:
         raise ConfigError([Problem("", str(error))], subject=subject) from error
+    return wanted
+
+
+def _check_of(schema: Mapping[str, JSONValue]) -> AnswerCheck:
+    from amplifier.kernel.sessions.answers import AnswerCheck  # likewise
+    from amplifier_sdk.output_schema import OutputSchema
+
+    return AnswerCheck(OutputSchema.of(schema))
 
 
 async def _play_checked(

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option, store_options
+from amplifier.cli._options import (
+    answer_options,
+    debug_option,
+    is_debug,
+    session_choices,
+    store_options,
+)
+from amplifier.cli._question_texts import SHOWN_ID, answer_from
 from amplifier.cli._sessions import chosen_store
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
+    from amplifier.app.sessions.later_turns import LaterTurn
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.stores import SessionStore, StoredQuestion
 
@@ -24,6 +32,8 @@ __all__ = ["answer", "questions"]
 T = TypeVar("T")
 
 _WAITS: Final = "waits"
+_MIN: Final = 6
+"""Characters by which a question may be named."""
 
 
 @click.group(invoke_without_command=True)
@@ -54,7 +64,12 @@ def _list(is_all: bool, output: str) -> None:
         notice("No question waits for an answer.")
         return
     rows = [
-        (each.question_id, _state(each), each.session_id[:8], one_line(each.prompt, 80))
+        (
+            each.question_id[:SHOWN_ID],
+            _state(each),
+            each.session_id[:8],
+            one_line(each.prompt, 80),
+        )
         for each in found
     ]
     for line in columns(rows):
@@ -70,11 +85,7 @@ def _show(question_id: str, output: str) -> None:
     """Show all of a question: the call, its arguments, and what was answered."""
     from amplifier_sdk.legible import escaped
 
-    found = next(
-        (each for each in _questions() if each.question_id == question_id), None
-    )
-    if found is None:
-        raise click.ClickException(f"There is no question {question_id!r}")
+    found = _named(_questions(), question_id)
     if output == "json":
         say_json(_as_json(found))
         return
@@ -83,24 +94,112 @@ def _show(question_id: str, output: str) -> None:
     for line in _call_lines(found.details):
         say(escaped(line, kept=""))
     say(f"session    {found.session_id}")
-    say(f"options    {', '.join(found.options)}")
+    if found.schema is None:
+        say(escaped(f"options    {', '.join(found.options)}", kept=""))
+    else:
+        schema = json.dumps(dict(found.schema), ensure_ascii=False)
+        say(escaped(f"answer     {schema}", kept=""))
     say(f"state      {_state(found)}")
 
 
 @click.command()
 @click.argument("question_id", metavar="ID")
-@click.argument("decision", metavar="ANSWER")
-@store_options
+@click.argument("answer", metavar="ANSWER", required=False)
+@click.option("--decline", is_flag=True, help="Do not answer what a tool asks.")
+@click.option(
+    "--no-run", is_flag=True, help="Only store the answer; do not continue the turn."
+)
+@answer_options
 @debug_option
-def answer(question_id: str, decision: str) -> None:
-    """Answer question ID with ANSWER, one of its options: `allow` or `deny`.
+@click.pass_context
+def answer(
+    ctx: click.Context,
+    question_id: str,
+    answer: str | None,
+    decline: bool,
+    no_run: bool,
+) -> None:
+    """Answer question ID with ANSWER: `allow` or `deny`, one of its options, or what a tool asks for.
 
-    The first answer counts, and allows one call as it was shown; the same answer again changes nothing. The session
-    acts on it when it is resumed.
+    The first answer counts, and allows one call as it was shown; the same answer again changes nothing. Then the turn
+    continues here, unless it asks more that waits, or a server has it. ID may be the beginning of one.
     """
-    by = getpass.getuser()
-    answered = _with_store(lambda store: store.answer(question_id, decision, by=by))
-    say(f"{answered.question_id}: {answered.answer}, by {answered.answered_by}")
+    if (answer is None) is not decline:
+        raise click.UsageError("give ANSWER, or --decline")
+    answered, later = _with_store(lambda store: _answered(store, question_id, answer))
+    shown = answered.question_id[:SHOWN_ID]
+    notice(f"{shown}: {one_line(str(answered.answer), 200)}, by {answered.answered_by}")
+    if later is not None and not no_run:
+        _continue(ctx, answered.session_id, later)
+
+
+async def _answered(
+    store: SessionStore, question_id: str, text: str | None
+) -> tuple[StoredQuestion, LaterTurn | None]:
+    """Answer a question; return it, and the turn that now waits for nothing more and is to be continued here."""
+    from amplifier.app.questions.stored_approvals import HELD, is_open, is_waited_for
+    from amplifier.app.sessions.later_turns import LaterTurn
+
+    found = _named(await store.questions(), question_id)
+    answer = answer_from(found, text)
+    answered = await store.answer(found.question_id, answer, by=getpass.getuser())
+    later = await LaterTurn.asking(store, answered)
+    if later is None or answered.details.get(HELD):
+        return answered, None  # whoever runs it reads the answer
+    for each in await store.questions(answered.session_id):
+        if is_waited_for(each, later.turn_id) and is_open(each):
+            told = one_line(each.prompt, 200)
+            notice(f"question {each.question_id[:SHOWN_ID]} waits as well: {told}")
+            later = None
+            break
+    return answered, later
+
+
+def _named(known: Sequence[StoredQuestion], name: str) -> StoredQuestion:
+    """Return the question of an id, or of its beginning.
+
+    Raises:
+        click.ClickException: there is none, or several.
+    """
+    found = [each for each in known if each.question_id == name] or [
+        each
+        for each in known
+        if len(name) >= _MIN and each.question_id.startswith(name)
+    ]
+    if not found:
+        raise click.ClickException(f"There is no question {name!r:.80}")
+    if len(found) > 1:
+        raise click.ClickException(f"Several questions begin with {name!r:.80}")
+    return found[0]
+
+
+def _continue(ctx: click.Context, session_id: str, later: LaterTurn) -> None:
+    """Continue the turn of a session, as `run` would."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.plans.base_plans import PlanOptions
+    from amplifier.app.sessions.selection import SessionSelector
+    from amplifier.cli._approval import Consent
+    from amplifier.cli._stdin import GivenPrompt
+    from amplifier.cli._turns import answer as play
+    from amplifier_kit.files.locks import LockedError
+    from amplifier_sdk.assessments import EDITS
+    from amplifier_sdk.errors import LeaseHeldError
+
+    choices = session_choices(ctx)
+    try:
+        play(
+            GivenPrompt.of(later.prompt, later.typed),
+            PlanOptions(),
+            form=choices.output,
+            backend=choices.backend,
+            debug=is_debug(ctx),
+            consent=Consent(edits=EDITS in later.accepted),
+            wanted=SessionSelector(resume=session_id, choice=chosen_store()),
+            schema=later.schema,
+            later=later,
+        )
+    except (LockedError, LeaseHeldError) as error:
+        notice(f"{error}. The answer is stored: give it again to continue the turn")
 
 
 def _questions() -> tuple[StoredQuestion, ...]:
@@ -136,6 +235,9 @@ def _call_lines(details: Mapping[str, JSONValue]) -> Iterator[str]:
     yield f"tool       {details['tool']}"
     yield f"arguments  {arguments}"
     yield f"sha256     {details.get('arguments_sha256')}"
+    roles = details.get("roles")
+    if isinstance(roles, Sequence) and roles:
+        yield f"answered by {' or '.join(map(str, roles))}"
 
 
 def _state(asked: StoredQuestion) -> str:

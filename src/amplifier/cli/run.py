@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from amplifier.cli._options import (
@@ -12,6 +14,9 @@ from amplifier.cli._options import (
     turn_options,
 )
 from amplifier.cli._shell_completion import sessions
+
+if TYPE_CHECKING:
+    from amplifier.app.sessions.later_turns import LaterTurn
 
 __all__ = ["run", "run_turn"]
 
@@ -76,8 +81,16 @@ def run_turn(
             consent=choices.consent,
         )
         return
-    from amplifier.cli._turns import answer
+    from amplifier.cli._turns import answer, read_schema
 
+    schema = None if choices.schema is None else read_schema(choices.schema)
+    later: LaterTurn | None = None
+    if choices.ask_later:
+        from amplifier.app.sessions.later_turns import LaterTurn  # few turns wait
+
+        later = LaterTurn.of(
+            given.shown, given.typed, schema=schema, accepted=choices.consent.accepted
+        )
     answer(
         given,
         choices.plan_options(),
@@ -86,8 +99,8 @@ def run_turn(
         debug=is_debug(ctx),
         consent=choices.consent,
         wanted=choices.wanted(resume=resume, latest=latest),
-        schema=choices.schema,
-        asks_later=choices.ask_later,
+        schema=schema,
+        later=later,
     )
 
 

@@ -1,7 +1,8 @@
 """Suspending a turn: what waits for a person's answer holds nothing, and no call is left in the middle.
 
 A session and all that come of it share one suspension. It takes place as soon as a question waits and no tool call
-runs, but for those that delegate: their children are suspended with them. Then the scope of the root's turn is
+runs, but for those that delegate, whose children are suspended with them, and those that wait for a person and can
+run again. Then the scope of the root's turn is
 cancelled. Nothing is closed and nothing written: the journals have what is there, and the turns are continued from
 them.
 """
@@ -67,8 +68,8 @@ class Suspension:
             self._take_place()
 
     @contextmanager
-    def delegated(self) -> Iterator[None]:
-        """Count the call around a child's turn as one that waits for it."""
+    def call_waiting(self) -> Iterator[None]:
+        """Count the call around this as one that waits: for a child's turn, or for a person."""
         span = current_span.get()
         while span is not None and span not in self._running:
             span = span.parent

@@ -19,12 +19,13 @@ from starlette.responses import Response
 
 from amplifier.app.directories import Places
 from amplifier.app.logs.library import LogLibrary, SessionLog
+from amplifier.app.questions.stored_approvals import described_question
 from amplifier.app.store.records import beginning_of
 from amplifier.app.traces.page import page_data
 from amplifier.app.traces.writer import read_trace
 from amplifier.server.activity import ActivityLog
 from amplifier.server.members import Member
-from amplifier.server.records import approval_of, is_open_approval
+from amplifier.server.records import is_open_approval
 from amplifier.server.roles import Role, may
 from amplifier.server.sessions import StoredSessions
 from amplifier.server.stored_logs import log_file, log_places, without_links
@@ -101,7 +102,7 @@ class Insights:
         """List the open questions of all sessions of the tenant."""
         tenant = await self.sessions.tenant(client)
         listed: list[JSONValue] = [
-            {"session_id": question.session_id, **approval_of(question)}
+            {"session_id": question.session_id, **described_question(question)}
             for question in await tenant.store.questions()
             if is_open_approval(question)
         ]

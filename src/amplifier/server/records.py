@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from time import time
 from typing import Final, cast
 
-from amplifier.app.store.records import SessionRecord, beginning_of
+from amplifier.app.questions.stored_approvals import described_question, is_open
+from amplifier.app.store.records import (
+    SERVED_TURNS,
+    SERVED_WAITING,
+    SessionRecord,
+    beginning_of,
+)
 from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.stores import StoredQuestion
@@ -15,7 +21,6 @@ __all__ = [
     "CANCEL",
     "STORED_SESSION_SCHEMA",
     "SUMMARY_SCHEMA",
-    "approval_of",
     "described",
     "is_open_approval",
     "new_record",
@@ -30,10 +35,6 @@ __all__ = [
 
 CANCEL: Final = "cancel"
 """The kind of the stored question whose answer cancels a turn, whichever process runs it."""
-
-_TURNS: Final = "served_turns"
-_WAITING: Final = "served_waiting"
-"""The key of a record that names the turn which was left to be continued."""
 
 _MAX_TURNS: Final = 50
 _TEXT: Final[JSONObject] = {"type": "string"}
@@ -73,12 +74,12 @@ STORED_SESSION_SCHEMA: Final = _extended(
 def new_record(session_id: str, working_dir: str, name: str | None) -> JSONObject:
     """Write the record of a session in which nothing was said yet."""
     record = SessionRecord(session_id=session_id, working_dir=working_dir, name=name)
-    return {**record.to_dict(), _TURNS: []}
+    return {**record.to_dict(), SERVED_TURNS: []}
 
 
 def turns_of(record: Mapping[str, JSONValue]) -> list[JSONObject]:
     """Return the last turns of a session, the first one first."""
-    turns = record.get(_TURNS)
+    turns = record.get(SERVED_TURNS)
     if not isinstance(turns, list):
         return []
     return [turn for turn in turns if isinstance(turn, dict)]
@@ -95,12 +96,12 @@ def running_turn(record: Mapping[str, JSONValue]) -> str | None:
 def waiting_turn(record: Mapping[str, JSONValue]) -> str | None:
     """Return the id of the turn that was left to be continued, for example once a person has answered."""
     turn_id = running_turn(record)
-    return turn_id if record.get(_WAITING) == turn_id else None
+    return turn_id if record.get(SERVED_WAITING) == turn_id else None
 
 
 def with_turn_waiting(record: JSONObject, turn_id: str) -> JSONObject:
     """Return a session's record with a turn that is left to be continued."""
-    return {**record, _WAITING: turn_id}
+    return {**record, SERVED_WAITING: turn_id}
 
 
 def with_new_turn(record: JSONObject, turn_id: str, prompt: str) -> JSONObject:
@@ -108,7 +109,7 @@ def with_new_turn(record: JSONObject, turn_id: str, prompt: str) -> JSONObject:
     turn: JSONObject = {"turn_id": turn_id, "state": "running"}
     first = record.get("prompt") or beginning_of(prompt)
     turns: list[JSONValue] = [*turns_of(record)[1 - _MAX_TURNS :], turn]
-    return {**record, "prompt": first, "updated": time(), _TURNS: turns}
+    return {**record, "prompt": first, "updated": time(), SERVED_TURNS: turns}
 
 
 def with_turn_ended(
@@ -124,7 +125,7 @@ def with_turn_ended(
         told = session.to_dict()
         for key in ("turn_count", "usage", "cost_usd", "profile", "provider", "model"):
             facts[key] = told.get(key)
-    return {**record, **facts, "updated": time(), _TURNS: turns}
+    return {**record, **facts, "updated": time(), SERVED_TURNS: turns}
 
 
 def summary(record: Mapping[str, JSONValue]) -> JSONObject:
@@ -139,27 +140,13 @@ def described(
     record: Mapping[str, JSONValue], questions: Sequence[StoredQuestion]
 ) -> JSONObject:
     """Describe a session with its turns and open questions."""
-    approvals: list[JSONValue] = [approval_of(each) for each in questions]
+    approvals: list[JSONValue] = [described_question(each) for each in questions]
     turns: list[JSONValue] = [*turns_of(record)]
     return {**summary(record), "turns": turns, "approvals": approvals}
-
-
-def approval_of(question: StoredQuestion) -> JSONObject:
-    """Describe a question as its event does."""
-    timeout = None
-    if question.expires is not None:
-        timeout = max(0.0, question.expires - time())
-    return {
-        "approval_id": question.question_id,
-        "prompt": question.prompt,
-        "options": list(question.options),
-        "timeout": timeout,
-    }
 
 
 def is_open_approval(question: StoredQuestion) -> bool:
     """Tell whether a question waits for a person's answer."""
     if question.details.get("kind") == CANCEL:
         return False
-    is_expired = question.expires is not None and question.expires <= time()
-    return question.answer is None and not question.is_void and not is_expired
+    return is_open(question)

@@ -10,10 +10,15 @@ from starlette.requests import Request
 
 from amplifier.serving.errors import RequestError
 from amplifier.serving.prompts import PromptParts
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.person_questions import answer_text, misfit_of
+from amplifier_sdk.stores import StoredQuestion
 
 __all__ = [
     "NewSession",
     "NewTurn",
+    "QuestionAnswer",
+    "answer_to",
     "last_event",
     "limit_of",
     "no_session",
@@ -54,6 +59,47 @@ class NewTurn:
     """
 
     prompt: str | PromptParts
+
+
+@attrs.frozen(kw_only=True)
+class QuestionAnswer:
+    """What answers a question.
+
+    Args:
+        option: one of its options, where it has any.
+        answer: a value of its schema, where it has one.
+        declined: whether the person does not answer a question that has a schema.
+    """
+
+    option: str | None = None
+    answer: JSONValue = None
+    declined: bool = False
+
+
+def answer_to(question: StoredQuestion, given: QuestionAnswer) -> str:
+    """Return what a request answers to a question, as stores have it.
+
+    Raises:
+        RequestError: it is no answer to that question.
+    """
+    said = [given.option is not None, given.answer is not None, given.declined]
+    if sum(said) != 1:
+        raise _no_answer("expected 'option', 'answer', or 'declined': true")
+    if question.schema is None:
+        if given.option is None or given.option not in question.options:
+            known = ", ".join(map(repr, question.options))
+            raise _no_answer(f"option: expected one of {known}")
+        return given.option
+    if given.option is not None:
+        raise _no_answer("the question takes 'answer', or 'declined': true")
+    problem = misfit_of(question.schema, given.answer)
+    if problem is not None:
+        raise _no_answer(f"answer: {problem}")
+    return answer_text(given.answer)
+
+
+def _no_answer(message: str) -> RequestError:
+    return RequestError(422, "invalid_request", message)
 
 
 def session_id_of(request: Request) -> str:

@@ -15,6 +15,8 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.questions.books import LeasedQuestions
+from amplifier.app.questions.stored_approvals import StoredApprovals
 from amplifier.app.sessions.composition import Composition, compose
 from amplifier.app.sessions.opened import OpenSession, new_record, open_session
 from amplifier.app.sessions.reopened import reopen
@@ -26,7 +28,6 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.server.activity import ActivityLog
-from amplifier.server.approvals import StoredApprovals
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
     CANCEL,
@@ -34,6 +35,7 @@ from amplifier.server.records import (
     with_turn_ended,
     with_turn_waiting,
 )
+from amplifier.server.roles import ANSWERING
 from amplifier.server.stored_logs import store_logs
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import error_of_turn
@@ -41,7 +43,6 @@ from amplifier.serving.metrics import Metrics
 from amplifier_kit.redaction import redactor_of
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.content import TextBlock
-from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ConfigError,
     LeaseLostError,
@@ -123,6 +124,7 @@ class ServedTurn:
     refused: ConfigError | None = None
     recorder: EventRecorder = attrs.field(init=False)
     _session: AmplifierSession | None = None
+    _approvals: StoredApprovals | None = None
     _record: SessionRecord | None = None
     _usage: Usage | None = None
     _is_cancelled: bool = False
@@ -226,6 +228,8 @@ class ServedTurn:
         async with opening as opened:
             self._session = opened.session
             self.recorder.redactor = redactor_of(opened.session.coordinator)
+            assert self._approvals is not None  # made while it was opened
+            await self._approvals.withdraw_left()
             if opened.has_turn:
                 return await _last_answer(opened)
             return await self._run(opened)
@@ -247,11 +251,17 @@ class ServedTurn:
                 self._record = opened.kept.record
         return text
 
-    def _asks(self, coordinator: Coordinator) -> StoredApprovals:
+    def _asks(self, opened: OpenSession) -> StoredApprovals:
         turn = self.turn
-        return StoredApprovals(
-            turn.tenant.store, turn.lease, turn.turn_id, self.recorder, coordinator
+        self._approvals = StoredApprovals(
+            session_id=turn.lease.session_id,
+            turn_id=turn.turn_id,
+            book=LeasedQuestions(turn.tenant.store, turn.lease),
+            coordinator=opened.session.coordinator,
+            shows=self.recorder.add,
+            roles=ANSWERING,
         )
+        return self._approvals
 
     def _composed(self) -> tuple[Composition, SessionRecord]:
         """Return what the session is made of: recorded by its first turn, restored for each further one."""

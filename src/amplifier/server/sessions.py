@@ -35,6 +35,8 @@ from amplifier.server.records import (
 from amplifier.server.requests import (
     NewSession,
     NewTurn,
+    QuestionAnswer,
+    answer_to,
     last_event,
     limit_of,
     no_session,
@@ -53,7 +55,7 @@ from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.operations import Operation
 from amplifier.serving.prompts import read_prompt
-from amplifier.serving.routes import EVENT_FRAME, ApprovalAnswer, CancelRequest
+from amplifier.serving.routes import EVENT_FRAME, CancelRequest
 from amplifier.serving.schema import TURN_SCHEMA
 from amplifier.serving.tokens import Client
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -72,7 +74,7 @@ _HANDOVER: Final = 2.0
 _RETRY: Final = 0.05
 _TEXT: Final[JSONObject] = {"type": "string"}
 _NEW_TURN: Final = OutputSchema.of(NewTurn).schema
-_APPROVAL: Final = OutputSchema.of(ApprovalAnswer).schema
+_APPROVAL: Final = OutputSchema.of(QuestionAnswer).schema
 
 
 @attrs.frozen(eq=False)
@@ -308,7 +310,7 @@ class StoredSessions:
     async def answer_approval(self, request: Request, client: Client) -> Response:
         """Answer a question of the turn that runs; the same answer again changes nothing."""
         tenant, record = await self.session(request, client)
-        wanted = await read_body(request, ApprovalAnswer, self.limits)
+        wanted = await read_body(request, QuestionAnswer, self.limits)
         wanted_id = request.path_params["approval_id"]
         questions = await tenant.store.questions(str(record["session_id"]))
         found = [
@@ -318,13 +320,13 @@ class StoredSessions:
         ]
         if not found:
             raise RequestError(404, "not_found", "There is no such question")
-        if wanted.option not in found[0].options:
-            known = ", ".join(map(repr, found[0].options))
-            raise RequestError(
-                422, "invalid_request", f"option: expected one of {known}"
-            )
+        roles = found[0].details.get("roles")
+        assert isinstance(client, Member)
+        if isinstance(roles, list) and client.role not in roles:
+            raise RequestError(403, "forbidden", "Others may answer this question")
+        answer = await to_thread.run_sync(answer_to, found[0], wanted)
         try:
-            await tenant.store.answer(wanted_id, wanted.option, by=client.token.name)
+            await tenant.store.answer(wanted_id, answer, by=client.token.name)
         except QuestionClosedError as error:
             raise RequestError(409, "question_closed", str(error)) from None
         await self.engine.wake(tenant, str(record["session_id"]))

@@ -10,6 +10,8 @@ from typing import Final, Protocol
 import attrs
 from anyio.abc import TaskGroup
 
+from amplifier.app.questions.stored_approvals import is_waited_for
+from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_json
 from amplifier.kernel.reports import report
 from amplifier.server.records import (
     is_open_approval,
@@ -19,13 +21,10 @@ from amplifier.server.records import (
 )
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
-from amplifier_kit.redaction import SinkRedactor, StrictRedactor
-from amplifier_sdk.content import block_to_dict
 from amplifier_sdk.errors import LeaseHeldError
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
-from amplifier_sdk.messages import Message
-from amplifier_sdk.stores import Lease, SessionStore, StoredQuestion
+from amplifier_sdk.stores import Lease, SessionStore
 from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = [
@@ -92,7 +91,7 @@ class LocalTurns:
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
         """Return whether a turn asked nobody; one that did is continued, even if its process was killed as it asked."""
         questions = await tenant.store.questions(session_id)
-        if not any(_is_asked_by(each, turn_id) for each in questions):
+        if not any(is_waited_for(each, turn_id) for each in questions):
             return True
         await _let_wait(tenant.store, session_id, turn_id)
         return False
@@ -167,11 +166,6 @@ async def turn_under(
     )
 
 
-def _is_asked_by(question: StoredQuestion, turn_id: str) -> bool:
-    """Whether a question is one of a turn to a person."""
-    return question.details.get("turn_id") == turn_id and "key" in question.details
-
-
 async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
     """Store that a turn is left to be continued, unless somebody runs it."""
     try:
@@ -189,17 +183,18 @@ async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
 async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
     """Whether a question of a turn waits for its answer."""
     return any(
-        is_open_approval(each) and each.details.get("turn_id") == turn_id
+        is_open_approval(each) and is_waited_for(each, turn_id)
         for each in await store.questions(session_id)
     )
 
 
 async def store_prompt(store: SessionStore, lease: Lease, prompt: Prompt) -> None:
     """Store the prompt of a turn, without secrets, and the span that asked for it, for whoever continues it."""
-    content: JSONValue = prompt if isinstance(prompt, str) else _blocks(prompt)
-    redacted = SinkRedactor(StrictRedactor()).redact(content)
     caller = caller_of_turn()
-    written = {"prompt": redacted, "traceparent": "" if caller is None else str(caller)}
+    written = {
+        "prompt": prompt_to_json(prompt),
+        "traceparent": "" if caller is None else str(caller),
+    }
     await store.write_document(lease, _PROMPT, json.dumps(written).encode())
 
 
@@ -208,8 +203,7 @@ async def read_stored_prompt(store: SessionStore, session_id: str) -> Prompt | N
     data = (await store.read_documents(session_id)).get(_PROMPT)
     if data is None:
         return None
-    content = json.loads(data)["prompt"]
-    return Message.from_dict({"role": "user", "content": content}).content  # type: ignore[return-value]  # as it was stored
+    return prompt_from_json(json.loads(data)["prompt"])
 
 
 async def read_stored_caller(
@@ -218,12 +212,3 @@ async def read_stored_caller(
     """Return the span that asked for the last turn of a session: whichever machine runs it, its trace is one."""
     data = (await store.read_documents(session_id)).get(_PROMPT, b"{}")
     return TraceParent.parse(str(json.loads(data).get("traceparent", "")))
-
-
-def _blocks(prompt: Prompt) -> list[JSONValue]:
-    return [
-        {"type": "text", "text": part}
-        if isinstance(part, str)
-        else dict(block_to_dict(part))
-        for part in prompt
-    ]

@@ -17,6 +17,7 @@ from typing import Final
 import anyio
 import attrs
 
+from amplifier.app.questions.stored_approvals import is_waited_for
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.kernel.reports import report
 from amplifier.server.records import running_turn, waiting_turn
@@ -229,11 +230,7 @@ def _reported() -> Iterator[None]:
 async def _asked(tenant: Tenant, session_id: str, turn_id: str) -> list[StoredQuestion]:
     """Return what a turn asked a person, in the order of that."""
     questions = await tenant.store.questions(session_id)
-    asked = [
-        each
-        for each in questions
-        if each.details.get("turn_id") == turn_id and "key" in each.details
-    ]
+    asked = [each for each in questions if is_waited_for(each, turn_id)]
     return sorted(
         asked, key=lambda each: (str(each.details["asked_at"]), each.question_id)
     )

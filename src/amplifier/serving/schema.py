@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from amplifier_sdk.event_json import STREAM_EVENT_SCHEMAS
@@ -46,6 +47,19 @@ _QUESTION: Final[dict[str, JSONObject]] = {
     "options": {"type": "array", "items": _TEXT},
     "timeout": {"type": ["number", "null"], "description": "Seconds to answer."},
 }
+_ASKED: Final[dict[str, JSONObject]] = {
+    "schema": {
+        "type": "object",
+        "description": "The JSON Schema of the answer, where a tool asks and there are no options; only where sessions"
+        " are stored.",
+    },
+    "agents": {
+        "type": "array",
+        "items": _TEXT,
+        "description": "The agents from the session to the one that asks; only where sessions are stored.",
+    },
+}
+"""What a question may have besides."""
 
 SESSION_SCHEMA: Final[JSONObject] = {
     "type": "object",
@@ -57,7 +71,7 @@ SESSION_SCHEMA: Final[JSONObject] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": dict(_QUESTION),
+                "properties": {**_QUESTION, **_ASKED},
                 "required": list(_QUESTION),
                 "additionalProperties": False,
             },
@@ -93,13 +107,15 @@ def _with_session(schema: JSONObject) -> JSONObject:
 
 def _with_prompt(schema: JSONObject) -> JSONObject:
     """Let an event have what was asked."""
+    told = "What was asked, redacted; only where sessions are stored."
+    return _with_properties(schema, {"prompt": {**_TEXT, "description": told}})
+
+
+def _with_properties(schema: JSONObject, more: Mapping[str, JSONObject]) -> JSONObject:
+    """Let an event have more than it must."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
-    told = "What was asked, redacted; only where sessions are stored."
-    return {
-        **schema,
-        "properties": {**properties, "prompt": {**_TEXT, "description": told}},
-    }
+    return {**schema, "properties": {**properties, **more}}
 
 
 EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
@@ -122,8 +138,11 @@ EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
         ),
         "required": ["type"],
     },
-    "approval_requested": _event(
-        "approval_requested", "The turn waits for a person's answer.", **_QUESTION
+    "approval_requested": _with_properties(
+        _event(
+            "approval_requested", "The turn waits for a person's answer.", **_QUESTION
+        ),
+        _ASKED,
     ),
     "approval_answered": _event(
         "approval_answered",

@@ -17,7 +17,8 @@ from amplifier_kit.redaction import redactor_of
 from amplifier_sdk.approvals import ApprovalRequest
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ApprovalUnavailableError
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.person_questions import PersonQuestion
 from amplifier_sdk.stores import StoredQuestion
 from amplifier_sdk.toolinfo import ToolInfo
 
@@ -49,25 +50,67 @@ class CallQuestions:
         Raises:
             ApprovalUnavailableError: what it asks about cannot be shown, or changes of it could not be seen.
         """
-        shown = redactor_of(self.coordinator).redact(_shown(request))
-        if not isinstance(shown, Mapping):
-            raise ApprovalUnavailableError("what it asks about cannot be redacted")
-        if "tool_input" in request.details:
-            arguments = digest(request.details["tool_input"])
+        details = request.details
+        prompt = str(details.get("prompt", request.action))
+        shown = self._redacted(details, prompt, {})
+        if "tool_input" in details:
+            arguments = digest(details["tool_input"])
             definition = self._definition(request.tool_name)
         else:  # what is asked about is an event
             arguments, definition = digest(request.action), digest(None)
         # the words and the agents too: what it is asked about, and on whose behalf
-        words = [request.details.get("prompt"), request.details.get("hook")]
-        asked = digest([*words, *_agents(request)])
+        words = [details.get("prompt"), details.get("hook")]
+        asked = digest([*words, *_agents(details)])
         key = digest([self.session_id, arguments, definition, asked, *bound])
+        return self._made(
+            key,
+            shown,
+            options,
+            tool=request.tool_name,
+            arguments_sha256=arguments,
+            definition_sha256=definition,
+            risk=request.risk_level,
+        )
+
+    def of_tool(self, question: PersonQuestion, *bound: str) -> StoredQuestion:
+        """Return the question that a tool asks in a call.
+
+        Args:
+            question: what it asks.
+            bound: what else an answer is bound to.
+
+        Raises:
+            ApprovalUnavailableError: as for `of`.
+        """
+        details, schema = question.details, dict(question.schema)
+        shown = self._redacted(details, question.prompt, schema)
+        arguments = digest(details["tool_input"])
+        definition = self._definition(question.tool_name)
+        asked = [details.get("message"), details.get("number"), schema]
+        # of another form than the key of an approval: no answer is ever one to the other
+        said = digest(["question", *asked, *_agents(details)])
+        key = digest([self.session_id, arguments, definition, said, *bound])
+        return self._made(
+            key,
+            shown,
+            (),
+            tool=question.tool_name,
+            arguments_sha256=arguments,
+            definition_sha256=definition,
+            schema=shown["schema"],
+        )
+
+    def _made(
+        self,
+        key: str,
+        shown: Mapping[str, JSONValue],
+        options: tuple[str, ...],
+        **more: JSONValue,
+    ) -> StoredQuestion:
         details: JSONObject = {
-            "tool": request.tool_name,
+            **more,
             "arguments": shown["arguments"],
-            "arguments_sha256": arguments,
-            "definition_sha256": definition,
             "agents": shown["agents"],
-            "risk": request.risk_level,
             "asked_at": time.time(),
             "key": key,
         }
@@ -78,6 +121,28 @@ class CallQuestions:
             options=options,
             details=details,
         )
+
+    def _redacted(
+        self, details: Mapping[str, object], prompt: str, schema: JSONObject
+    ) -> Mapping[str, JSONValue]:
+        """Return what a person reads, as JSON data without secrets.
+
+        Raises:
+            ApprovalUnavailableError: it has no JSON form, or cannot be redacted.
+        """
+        arguments, agents = details.get("tool_input"), _agents(details)
+        try:
+            text = json.dumps(
+                {"arguments": arguments, "agents": agents, "schema": schema}
+            )
+        except (TypeError, ValueError) as error:
+            told = f"what it asks about has no JSON form: {error}"
+            raise ApprovalUnavailableError(told) from error
+        copied: JSONObject = {**json.loads(text), "prompt": prompt}
+        shown = redactor_of(self.coordinator).redact(copied)
+        if not isinstance(shown, Mapping):
+            raise ApprovalUnavailableError("what it asks about cannot be redacted")
+        return shown
 
     def _definition(self, name: str) -> str:
         """Return the hash of what a tool says it is.
@@ -104,26 +169,9 @@ def digest(value: object) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shown(request: ApprovalRequest) -> JSONObject:
-    """Return what a person reads, as JSON data.
-
-    Raises:
-        ApprovalUnavailableError: it has no JSON form.
-    """
-    arguments = request.details.get("tool_input")
-    try:
-        copied: JSONObject = json.loads(
-            json.dumps({"arguments": arguments, "agents": _agents(request)})
-        )
-    except (TypeError, ValueError) as error:
-        told = f"what it asks about has no JSON form: {error}"
-        raise ApprovalUnavailableError(told) from error
-    return {**copied, "prompt": str(request.details.get("prompt", request.action))}
-
-
-def _agents(request: ApprovalRequest) -> list[str]:
+def _agents(details: Mapping[str, object]) -> list[str]:
     """Return the agents that led from the root session to the call, its own the last."""
-    named = request.details.get("agents")
+    named = details.get("agents")
     if not isinstance(named, list | tuple):
         return []
     return [str(each) for each in named]

@@ -1,110 +1,224 @@
-"""Approvals that wait in the store: the call is refused for now, and allowed when it is made again after the answer.
+"""Questions of a turn to a person that stand in a store: nobody waits for the answer, which may come days later.
 
-The answer covers one call: of the same tool, defined as it was, with the same arguments, asked about for the same
-reason. Whatever changed since, the question is another one. Handlers decide anew when the call is made again.
-Nothing is held meanwhile, no task, lock or connection, so that the answer may come days later and from another program.
+An approval suspends the turn, and so does what a tool asks that can run again from its beginning. When the turn is
+continued everything is asked anew, and finds its answer. Any other tool waits in the process that runs its turn.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from time import time
 from typing import Final
 
 import attrs
 from anyio import to_thread
 
-from amplifier.app.questions.call_questions import CallQuestions
-from amplifier.app.store.stored_questions import changing_questions
+from amplifier.app.questions.books import QuestionBook
+from amplifier.app.questions.call_questions import CallQuestions, digest
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import ApprovalUnavailableError
-from amplifier_sdk.events import CancelCompleted
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.errors import ApprovalPendingError, ApprovalTimeoutError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.person_questions import PersonQuestion, answer_of
 from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["ALLOW", "DENY", "StoredApprovals"]
+__all__ = ["HELD", "StoredApprovals", "described_question", "is_open", "is_waited_for"]
 
-ALLOW: Final = "allow"
-DENY: Final = "deny"
+HELD: Final = "held"
+"""The key of a question's details that says whether its call waits for the answer in the process that asked."""
 
-_WAITS: Final = (
-    "the person is asked later, as question {0}. Do not make this call again before the answer: say what you wait for"
-    " and end your turn"
-)
+_ALWAYS: Final = "allow always"
+_ID: Final = 32
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class StoredApprovals:
-    """Stores the questions of a session and of all that come of it with the session, and finds their answers there.
+    """Asks a person, for a session and for all that come of it, by questions that are stored.
 
     Args:
         session_id: the root session.
-        folder: where it is stored.
-        coordinator: its coordinator, which has the tools and what takes secrets out.
+        turn_id: its turn.
+        book: where the questions stand.
+        coordinator: the root session's, which has the tools and what takes secrets out.
+        shows: takes what is shown of a question, as the event that it is.
+        roles: who may answer; empty for whoever has the store.
+        is_patient: whether an approval waits as long as it takes, whatever the handler that asks says.
     """
 
     session_id: str
-    folder: Path
+    turn_id: str
+    book: QuestionBook
     coordinator: Coordinator
-    _waiting: set[str] = attrs.field(factory=set)
+    shows: Callable[[JSONObject], None]
+    roles: tuple[str, ...] = ()
+    is_patient: bool = False
 
     async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
-        """Return what was answered to this question before; an answer counts once.
+        """Return what was answered to the question about this call, as it is now.
 
         Raises:
-            ApprovalUnavailableError: nobody answered yet; the question is stored.
+            ApprovalPendingError: nobody answered yet; the question is stored.
+            ApprovalTimeoutError: nobody answered in time.
+            ApprovalUnavailableError: what it asks about cannot be shown, or changes of it could not be seen.
         """
-        questions = CallQuestions(self.session_id, self.coordinator)
-        made = await to_thread.run_sync(questions.of, request, (ALLOW, DENY))
-        # short: a person types it
-        question = attrs.evolve(made, question_id=made.question_id[:12])
-        stored = await to_thread.run_sync(_settle, self.folder, question)
+        question = await to_thread.run_sync(self._approval, request)
+        if any(_covers(each, question) for each in await self.book.questions()):
+            return ApprovalResponse(approved=True, reason="allowed always")
+        stored = await self._stored(question)
         if stored.answer is None:
-            self._waiting.add(stored.question_id)
-            raise ApprovalUnavailableError(_WAITS.format(stored.question_id))
-        reason = f"answered {stored.answer!r} by {stored.answered_by}"
-        return ApprovalResponse(approved=stored.answer == ALLOW, reason=reason)
+            raise ApprovalPendingError(question.question_id)
+        allowing = request.details.get("allowing")
+        return ApprovalResponse(
+            approved=isinstance(allowing, Sequence) and stored.answer in allowing,
+            reason=f"answered {stored.answer!r} by {stored.answered_by}",
+            remember=_normal(stored.answer) == _ALWAYS,
+        )
 
-    async def withdraw(self, event: str, data: CancelCompleted) -> None:  # noqa: ARG002  # a handler's
-        """Let what was asked since the session was opened take no answer any more: the session was cancelled."""
-        waiting, self._waiting = self._waiting, set()
-        if waiting:
-            await to_thread.run_sync(_void, self.folder, waiting)
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return what was answered to what a tool asks; `None` where the person declined.
+
+        Raises:
+            ApprovalPendingError: nobody answered yet; the question is stored.
+            ApprovalTimeoutError: nobody answered in time.
+            ApprovalUnavailableError: as for `request_approval`.
+        """
+        asked = await to_thread.run_sync(self._of_tool, question)
+        stored = await self._stored(asked)
+        if stored.answer is None:
+            raise ApprovalPendingError(asked.question_id)
+        return answer_of(stored.answer)
+
+    async def wait_for_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return what is answered to a question that was stored, once it is; one that nobody waits for is withdrawn.
+
+        Raises:
+            ApprovalTimeoutError: it takes no answer any more.
+        """
+        asked = await to_thread.run_sync(self._of_tool, question)
+        is_answered = False
+        try:
+            while (stored := await self._stored(asked)).answer is None:
+                await self.book.changed()
+            is_answered = True
+            return answer_of(stored.answer)
+        finally:
+            if not is_answered and await self.book.withdraw(asked.question_id):
+                self._withdrawn(asked.question_id)
+
+    async def withdraw_left(self) -> None:
+        """Withdraw what calls of the turn wait for that ended with the process which ran them."""
+        for question in await self.book.questions():
+            is_left = question.details.get("turn_id") == self.turn_id
+            if not (is_left and question.details.get(HELD) and is_open(question)):
+                continue
+            if await self.book.withdraw(question.question_id):
+                self._withdrawn(question.question_id)
+
+    async def _stored(self, question: StoredQuestion) -> StoredQuestion:
+        """Return a question as it stands by now, answered or not; it is stored where it is not there.
+
+        Raises:
+            ApprovalTimeoutError: it takes no answer any more.
+        """
+        known = {each.question_id: each for each in await self.book.questions()}
+        stored = known.get(question.question_id)
+        if stored is None:
+            await self.book.ask(question)
+            shown = described_question(question)
+            self.shows({"type": "approval_requested", **shown})
+            return question
+        if stored.answer is None:
+            if not is_open(stored):
+                raise ApprovalTimeoutError(question.question_id)
+            return stored
+        answered = {"approval_id": stored.question_id, "option": stored.answer}
+        self.shows({"type": "approval_answered", **answered})
+        return stored
+
+    def _approval(self, request: ApprovalRequest) -> StoredQuestion:
+        details = request.details
+        options = details.get("options")
+        made = CallQuestions(self.session_id, self.coordinator).of(
+            request,
+            tuple(map(str, options if isinstance(options, Sequence) else ())),
+            self.turn_id,
+            str(details.get("session_id")),
+            str(details.get("tool_call_id")),
+        )
+        covers = details.get("covers")
+        covered = [covers, made.details["definition_sha256"]]
+        more: JSONObject = {
+            "covers_sha256": None if covers is None else digest(covered)
+        }
+        timeout = None if self.is_patient else request.timeout
+        return self._of_turn(made, timeout, more)
+
+    def _of_tool(self, question: PersonQuestion) -> StoredQuestion:
+        details = question.details
+        made = CallQuestions(self.session_id, self.coordinator).of_tool(
+            question,
+            self.turn_id,
+            str(details.get("session_id")),
+            str(details.get("tool_call_id")),
+        )
+        return self._of_turn(made, question.timeout, {HELD: not question.is_repeatable})
+
+    def _of_turn(
+        self, made: StoredQuestion, timeout: float | None, more: JSONObject
+    ) -> StoredQuestion:
+        roles: JSONObject = {"roles": list(self.roles)} if self.roles else {}
+        return attrs.evolve(
+            made,
+            question_id=made.question_id[:_ID],
+            # the store refuses an answer for which nobody waits any more
+            expires=None if timeout is None else time() + timeout,
+            details={**made.details, "turn_id": self.turn_id, **more, **roles},
+        )
+
+    def _withdrawn(self, question_id: str) -> None:
+        self.shows({"type": "approval_withdrawn", "approval_id": question_id})
 
 
-def _settle(folder: Path, question: StoredQuestion) -> StoredQuestion:
-    """Store a question that is not there, or use up its answer, in one step; return it as it was stored."""
-    base, number = question.question_id, 0
-    with changing_questions(folder) as known:
-        # one whose answer was used is asked anew: the same call may be meant twice
-        while not _is_open(known.get(question.question_id), question):
-            number += 1
-            question = attrs.evolve(question, question_id=f"{base}-{number}")
-        found = known.setdefault(question.question_id, question)
-        if found.answer is not None:
-            used: JSONObject = {**found.details, "is_used": True}
-            known[found.question_id] = attrs.evolve(found, details=used)
-        return found
+def is_open(question: StoredQuestion) -> bool:
+    """Tell whether a question takes an answer."""
+    is_expired = question.expires is not None and question.expires <= time()
+    return question.answer is None and not question.is_void and not is_expired
 
 
-def _void(folder: Path, ids: Collection[str]) -> None:
-    with changing_questions(folder) as known:
-        for id_ in ids:
-            question = known.get(id_)
-            if question is not None and question.answer is None:
-                known[id_] = attrs.evolve(question, is_void=True)
+def is_waited_for(question: StoredQuestion, turn_id: str) -> bool:
+    """Tell whether a question is one for which a turn was suspended."""
+    details = question.details
+    is_ours = details.get("turn_id") == turn_id and "key" in details
+    return is_ours and not details.get(HELD)
 
 
-def _is_open(stored: StoredQuestion | None, question: StoredQuestion) -> bool:
-    """Tell whether a question can be stored in the place of one, or is that one and may use its answer."""
-    if stored is None:
-        return True
-    # compared in full: the id is the beginning of the key
-    is_same = stored.details.get("key") == question.details["key"]
-    if not is_same or stored.is_void or stored.details.get("is_used"):
+def described_question(question: StoredQuestion) -> JSONObject:
+    """Describe a question as its event does."""
+    timeout = None
+    if question.expires is not None:
+        timeout = max(0.0, question.expires - time())
+    described: JSONObject = {
+        "approval_id": question.question_id,
+        "prompt": question.prompt,
+        "options": list(question.options),
+        "timeout": timeout,
+    }
+    if question.schema is not None:
+        described["schema"] = {**question.schema}
+    agents = question.details.get("agents")
+    if agents:
+        described["agents"] = agents
+    return described
+
+
+def _covers(known: StoredQuestion, question: StoredQuestion) -> bool:
+    """Whether an answer for the rest of the session covers a question."""
+    if known.answer is None or _normal(known.answer) != _ALWAYS:
         return False
-    # an answer in time counts later too; without one it would wait for ever
-    expires = stored.expires
-    return stored.answer is not None or expires is None or expires > time.time()
+    covers = question.details["covers_sha256"]
+    # of what cannot be distinguished from others it covers nothing
+    return covers is not None and known.details.get("covers_sha256") == covers
+
+
+def _normal(option: str) -> str:
+    return option.strip().casefold()

@@ -10,6 +10,7 @@ from anyio import to_thread
 from amplifier.app.instructions.files import load_instructions
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.states import resumable
+from amplifier.app.store.stored_questions import void_questions
 from amplifier.app.text.context_blocks import is_context_block
 from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.sessions.history import replace_history
@@ -42,6 +43,9 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     if kept.interrupted is not None:
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
     turn = kept.interrupted
+    if turn is not None:
+        # it is not continued any more; first, so that what it asked is closed wherever it is over
+        await to_thread.run_sync(void_questions, kept.folder, turn.turn_id)
     opened.interrupted = await kept.settle()
     context = coordinator.context
     own = [

@@ -26,6 +26,7 @@ from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.writer import KeptSession
@@ -38,9 +39,8 @@ from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
-from amplifier_sdk.contracts import ApprovalSystem, Coordinator, DisplaySystem
+from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
-from amplifier_sdk.events import CANCEL_COMPLETED
 from amplifier_sdk.journal import RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt, prompt_text
@@ -219,9 +219,8 @@ async def open_session(
     approval: ApprovalSystem | None = None,
     accepted: frozenset[str] = frozenset(),
     shown: frozenset[str] = frozenset(),
-    asks_later: bool = False,
     turn_id: str | None = None,
-    asks: Callable[[Coordinator], ApprovalProvider] | None = None,
+    asks: Callable[[OpenSession], ApprovalProvider] | None = None,
 ) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -238,10 +237,8 @@ async def open_session(
         approval: asks the person; without one, what needs approval is denied.
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
-        asks_later: without an `approval`, let questions wait in the store, by
-            `amplifier.app.questions.stored_approvals`.
         turn_id: the turn that is run first: 32 hexadecimal digits. One that did not come to its end is continued.
-        asks: without an `approval`, makes what asks the person of the session's coordinator.
+        asks: without an `approval`, makes what asks the person of the session.
 
     Raises:
         ConfigError: the plan has problems, it guards a stored session less than what that
@@ -269,6 +266,8 @@ async def open_session(
             kept = await stack.enter_async_context(
                 store.open(record, durability=durability)
             )
+            if not isinstance(store, LeasedSessions):
+                _require_unserved(kept.record)
             # Nobody else can change what is recorded now: the session is locked.
             await to_thread.run_sync(
                 require_recorded_guards, composition, store, kept.record
@@ -303,20 +302,8 @@ async def open_session(
         if display is not None:
             shown |= {"messages"}
         session.coordinator.register_capability(SHOWN, shown)
-        if asks_later and kept is not None:
-            # few sessions do
-            from amplifier.app.questions.stored_approvals import StoredApprovals
-
-            stored = StoredApprovals(
-                record.session_id, kept.folder, session.coordinator
-            )
-            session.coordinator.decisions.provider = stored
-            # an agent that is cancelled alone withdraws nothing of the root's
-            session.coordinator.hooks.register(
-                CANCEL_COMPLETED, stored.withdraw, decides=False, inherited=False
-            )
         if asks is not None:
-            session.coordinator.decisions.provider = asks(session.coordinator)
+            session.coordinator.decisions.provider = asks(opened)
         # its modules may run for long before it is open, and a kill leaves what is stored
         if not session.is_resumed:
             await opened.record_composition()
@@ -338,6 +325,16 @@ async def open_session(
             await kept.describe(describe(composition))
             await opened.record_composition()
         yield opened
+
+
+def _require_unserved(record: SessionRecord) -> None:
+    """Refuse a session whose turn a server continues, once it was answered: it would find another history."""
+    if record.waits_at_server:
+        told = (
+            "a turn of it waits at a server: answer what it asks ('amplifier questions'),"
+            " or cancel it there"
+        )
+        raise ConfigError([Problem("session", told)], subject=record.session_id)
 
 
 def _recorded(kept: KeptSession | None, turn_id: str | None) -> RecordedTurn | None:

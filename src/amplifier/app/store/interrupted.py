@@ -134,6 +134,8 @@ def recorded_turn(records: Iterable[AppendedRecord], turn_id: str) -> RecordedTu
                 answers.append(
                     RecordedAnswer(message=message, withheld=frozenset(map(str, ids)))
                 )
+        elif answers and record.kind in ("call_asked", "call_answered"):
+            answers[-1] = _with_question(answers[-1], record.kind, call, data)
         elif answers and record.kind in ("call_started", "call_finished"):
             answers[-1] = _with_call(answers[-1], record.kind, turn_id, call, data)
     return RecordedTurn(turn_id=turn_id, answers=tuple(answers), is_begun=True)
@@ -165,6 +167,15 @@ def _with_call(
         output=str(data.get("output")),
     )
     return attrs.evolve(answer, finished={**answer.finished, call: end})
+
+
+def _with_question(
+    answer: RecordedAnswer, kind: str, call: str, data: Mapping[str, JSONValue]
+) -> RecordedAnswer:
+    asked = (call, int(str(data.get("number"))))
+    if kind == "call_asked":
+        return attrs.evolve(answer, asked=answer.asked | {asked})
+    return attrs.evolve(answer, asked=answer.asked - {asked})
 
 
 def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:

@@ -28,6 +28,8 @@ from amplifier_kit.files.appendlog import (
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import tool_message
 from amplifier_sdk.journal import (
+    CallAnswered,
+    CallAsked,
     CallFinished,
     CallStarted,
     JournalRecord,
@@ -51,6 +53,8 @@ _KINDS: Final[Mapping[type[JournalRecord], str]] = {
     TurnStarted: "turn_started",
     MessageWritten: "message",
     CallStarted: "call_started",
+    CallAsked: "call_asked",
+    CallAnswered: "call_answered",
     CallFinished: "call_finished",
     TurnEnded: "turn_ended",
 }
@@ -216,7 +220,7 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
             return attrs.evolve(
                 record, output=_text(clean(tool_message(call, "", output)))
             )
-        case CallStarted() | TurnEnded():
+        case CallStarted() | CallAsked() | CallAnswered() | TurnEnded():
             return record
 
 

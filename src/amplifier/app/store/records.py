@@ -20,6 +20,8 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
     "CHECKSUM",
+    "SERVED_TURNS",
+    "SERVED_WAITING",
     "TOKENS",
     "VERSION",
     "NewerRecordError",
@@ -55,6 +57,13 @@ def _money(
         raise ValueError(
             f"{attribute.name} is an amount as decimal text; got {value!r:.40}"
         )
+
+
+SERVED_TURNS: Final = "served_turns"
+"""The key of a record that has the last turns which servers took."""
+
+SERVED_WAITING: Final = "served_waiting"
+"""The key of a record that names the turn which was left to be continued."""
 
 
 class NewerRecordError(ConfigError):
@@ -121,6 +130,15 @@ class SessionRecord:
     has_composition: bool = False
     is_renewed: bool = False
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
+
+    @property
+    def waits_at_server(self) -> bool:
+        """Whether a server left a turn of it to be continued, for example once a person has answered."""
+        turns = self.further.get(SERVED_TURNS)
+        last = turns[-1] if isinstance(turns, list) and turns else None
+        if not isinstance(last, Mapping) or last.get("state") != "running":
+            return False
+        return last.get("turn_id") == self.further.get(SERVED_WAITING)
 
     @property
     def latest(self) -> float:

@@ -17,7 +17,7 @@ from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["QUESTIONS", "changing_questions", "read_questions"]
+__all__ = ["QUESTIONS", "changing_questions", "read_questions", "void_questions"]
 
 QUESTIONS: Final = "questions.json"
 """The file's name."""
@@ -69,3 +69,29 @@ def changing_questions(folder: Path) -> Iterator[dict[str, StoredQuestion]]:
             write_private(folder / QUESTIONS, content + b"\n")
     finally:
         lock.release()
+
+
+def void_questions(folder: Path, turn_id: str) -> None:
+    """Let what a turn asked and nobody answered take no answer any more.
+
+    Args:
+        folder: the session's.
+        turn_id: the turn, as its journal calls it.
+
+    Raises:
+        ConfigError: the file cannot be understood.
+        OSError: the system refuses.
+    """
+    if not any(_waits(each, turn_id) for each in read_questions(folder).values()):
+        return
+    with changing_questions(folder) as known:
+        for key, question in known.items():
+            if _waits(question, turn_id):
+                known[key] = attrs.evolve(question, is_void=True)
+
+
+def _waits(question: StoredQuestion, turn_id: str) -> bool:
+    """Whether a turn may still wait for the answer; servers write the id of one with hyphens."""
+    asked_by = str(question.details.get("turn_id")).replace("-", "")
+    is_open = question.answer is None and not question.is_void
+    return is_open and asked_by == turn_id

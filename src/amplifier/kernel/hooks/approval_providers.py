@@ -6,6 +6,8 @@ import attrs
 
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalRequest, ApprovalResponse
 from amplifier_sdk.errors import ApprovalUnavailableError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.person_questions import PersonQuestion, QuestionProvider
 
 __all__ = ["ApprovalProviders"]
 
@@ -40,3 +42,21 @@ class ApprovalProviders:
             except ApprovalUnavailableError as error:
                 reasons.append(str(error))
         raise ApprovalUnavailableError("; ".join(reasons))
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return the answer of the first that asks more than approvals.
+
+        Raises:
+            ApprovalUnavailableError: none of them does.
+        """
+        return await self._asker().ask_person(question)
+
+    async def wait_for_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return the answer to a question that it stored."""
+        return await self._asker().wait_for_person(question)
+
+    def _asker(self) -> QuestionProvider:
+        for provider in self.providers:
+            if isinstance(provider, QuestionProvider):
+                return provider
+        raise ApprovalUnavailableError("none of the approval providers asks for a tool")

@@ -1,5 +1,7 @@
 """Asking the person: one question at a time, and whatever is no clear permission is a denial.
 
+A question that is stored, to be answered later, keeps no other one from being stored beside it.
+
 An "Allow always" is remembered while the session lives, for what the person saw and nothing else: the same
 handler, event, text, tool and arguments. A handler may widen that by naming a scope, and then the person reads
 its name.
@@ -7,7 +9,8 @@ its name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import anyio
 import attrs
@@ -94,24 +97,25 @@ class Approvals:
         with deadlines_held():
             async with self.turn:
                 answer = await self._put(question)
-                if answer.always and question.key is not None:
+                if answer is not None and answer.always and question.key is not None:
                     self._always.add(question.key)
+            if answer is None:
+                answer = await self._left(question)
         if not answer.allowed:
             return await self._refuse(question, answer.reason)
         return await self._grant(question, answer.reason)
 
-    async def _put(self, question: Question) -> _Answer:
-        """Wait for the answer: until the question's own deadline, or until the turn is asked to stop."""
+    async def _put(self, question: Question) -> _Answer | None:
+        """Wait for the answer: until the question's own deadline, or until the turn is asked to stop.
+
+        `None` where the answer comes later.
+        """
         answer = _by_default(question)
         try:
-            with (
-                anyio.move_on_after(question.timeout) as scope,
-                self.cancellation.ending(scope),
-            ):
-                try:
-                    answer = await self._answer(question)
-                except ApprovalPendingError:
-                    await self.suspension.wait()
+            with self.waiting(question.timeout):
+                answer = await self._answer(question)
+        except ApprovalPendingError:
+            return None
         except ApprovalTimeoutError:
             answer = _by_default(question)
         except ApprovalUnavailableError as error:
@@ -124,6 +128,26 @@ class Approvals:
         if self.cancellation.is_cancelled:
             return _Answer(CANCELLED)
         return answer
+
+    async def _left(self, question: Question) -> _Answer:
+        """Wait until the turn is suspended; return what is said where it was not before the question's deadline."""
+        with (
+            anyio.move_on_after(question.timeout) as scope,
+            self.cancellation.ending(scope),
+        ):
+            await self.suspension.wait()
+        if self.cancellation.is_cancelled:
+            return _Answer(CANCELLED)
+        return _by_default(question)
+
+    @contextmanager
+    def waiting(self, timeout: float) -> Iterator[None]:
+        """Let nothing wait for a person longer than that, or than the turn runs."""
+        with (
+            anyio.move_on_after(timeout) as scope,
+            self.cancellation.ending(scope),
+        ):
+            yield
 
     async def _answer(self, question: Question) -> _Answer:
         if self.cancellation.is_cancelled:  # asked for while another question was open

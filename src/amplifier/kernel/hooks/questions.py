@@ -27,6 +27,7 @@ __all__ = [
     "UNASSESSED",
     "Question",
     "ask_because",
+    "person_prompt",
 ]
 
 CALL_OPTIONS: Final = ("Allow once", "Allow always", "Deny")
@@ -230,6 +231,15 @@ def _json(value: object, *, sort_keys: bool = False) -> str | None:
         return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def person_prompt(
+    agents: Sequence[str], tool_name: str, arguments: object, message: str
+) -> str:
+    """Write what a person reads of a question that a tool asks: the call first, then what are the tool's own words."""
+    lines = [_asker_line(agents), _subject(tool_name, arguments)]
+    said = f"The tool asks, in its own words: {asked_text(message)}"
+    return "\n".join([*filter(None, lines), said])
 
 
 def ask_because(reason: str, details: str) -> HookResult:

@@ -148,7 +148,7 @@ class TurnQueue:
             name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
             foreign = ForeignCall(name, scope, grace=grace)
             try:
-                with suspension.delegated():
+                with suspension.call_waiting():
                     await foreign.run(self._work(turn, text))
             finally:
                 cancellation.attach(None)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.journal import RecordedAnswer, RecordedTurn
     from amplifier_sdk.messages import MessageDict
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "asks_first", "is_idempotent"]
 
 
 @attrs.define(eq=False, repr=False)
@@ -65,15 +65,27 @@ class Replay:
             return ToolResult.failure(end.output.removeprefix("Error: "))
         if call.id in answer.withheld:
             return CALL_WITHHELD
-        # nobody but the tool itself knows whether to repeat it is a risk
-        is_repeatable: object = getattr(tool, "idempotent", False)
-        if call.id in answer.started and is_repeatable is not True:
-            return CALL_IN_DOUBT
-        return None
+        if call.id not in answer.started or is_idempotent(tool):
+            return None
+        if asks_first(tool) and answer.is_waiting(call.id):
+            return None
+        return CALL_IN_DOUBT
 
     def is_finished(self, call_id: str) -> bool:
         """Whether the journal has the end of a call."""
         return self._answer is not None and call_id in self._answer.finished
+
+
+def is_idempotent(tool: Tool | None) -> bool:
+    """Whether a tool says that to run a call twice is as if it had run once: nobody else knows."""
+    said: object = getattr(tool, "idempotent", False)
+    return said is True
+
+
+def asks_first(tool: Tool | None) -> bool:
+    """Whether a tool says that it does nothing before a person has answered it."""
+    said: object = getattr(tool, "asks_first", False)
+    return said is True
 
 
 def _response(message: MessageDict) -> ChatResponse:

@@ -435,13 +435,16 @@ class ToolRunner:
         self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
     ) -> tuple[ToolResult, bool]:
         """Call a tool that may report while it runs; what it reports is delivered before its result."""
-        from amplifier.kernel.turn.tool_reports import open_reports  # few tools report
+        # few tools report, and fewer ask
+        from amplifier.kernel.turn.tool_questions import ToolQuestions
+        from amplifier.kernel.turn.tool_reports import open_reports
 
         reporting_tool = cast("ToolWithContext", tool)
         # stable: a turn that is continued has the same id, and gets the same answers in the same order
         key = f"{current_turn_id()}-{self.log.iteration}-{call.id}"
+        questions = ToolQuestions(call, tool, arguments, self.services)
         async with open_reports(
-            reporting_tool, call, self.services.hooks, self.stream, key
+            reporting_tool, call, self.services.hooks, self.stream, key, questions.ask
         ) as reporting:
             return await self._call(call, reporting, arguments, limit)
 

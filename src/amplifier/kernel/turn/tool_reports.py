@@ -26,6 +26,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.progress import (
     TOOL_OUTPUT,
     TOOL_PROGRESS,
+    PersonAsker,
     ToolContext,
     ToolOutput,
     ToolOutputWritten,
@@ -46,6 +47,7 @@ async def open_reports(
     hooks: HookDispatcher,
     stream: EventSink | None,
     key: str = "",
+    asker: PersonAsker | None = None,
 ) -> AsyncIterator[Tool]:
     """Yield the tool with the context of one call; leaving the block brings what was reported.
 
@@ -56,14 +58,14 @@ async def open_reports(
         and not hooks.has_handlers(TOOL_PROGRESS)
         and not hooks.has_handlers(TOOL_OUTPUT)
     ):
-        context = ToolContext(call.id, call.name, idempotency_key=key)
+        context = ToolContext(call.id, call.name, None, key, asker)
         try:
             yield cast("Tool", _ToolInContext(tool, context))
         finally:
             context.end()
         return
     reports = Reports(call, hooks, stream)
-    context = ToolContext(call.id, call.name, reports.send, key)
+    context = ToolContext(call.id, call.name, reports.send, key, asker)
     async with open_group() as group:
         group.start_soon(reports.deliver)
         try:

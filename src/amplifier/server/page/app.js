@@ -64,10 +64,10 @@ async function sessions() {
   await load();
 }
 
-async function answer(question, option) {
+async function answer(question, given, text) {
   const id = question.session_id;
-  await post(`${place(id)}/approvals/${encodeURIComponent(question.approval_id)}`, { option });
-  say(`Answered: ${option}`);
+  await post(`${place(id)}/approvals/${encodeURIComponent(question.approval_id)}`, given());
+  say(`Answered: ${text}`);
   document.getElementById(`q-${question.approval_id}`)?.remove();
   await countQuestions();
 }

@@ -40,14 +40,58 @@ export function promptOf(text) {
   return shown;
 }
 
+// What a tool asks has a schema: a choice is answered by a button, all else by what is written.
+const CHOICE = (schema) => (schema.type === "boolean" ? [["Yes", true], ["No", false]]
+  : Array.isArray(schema.enum) ? schema.enum.map((each) => [String(each), each]) : null);
+
+function fieldOf(name, schema, required) {
+  const choices = CHOICE(schema);
+  const numeric = schema.type === "number" || schema.type === "integer";
+  const plain = numeric || schema.type === "string";
+  const input = choices
+    ? node("select", { name }, ...(required ? [] : [node("option", { value: "" }, "")]),
+      ...choices.map(([text], place) => node("option", { value: place }, text)))
+    : node(plain ? "input" : "textarea", {
+      name, required, autocomplete: "off", ...(plain ? { type: numeric ? "number" : "text" } : { placeholder: "JSON" }),
+      ...(numeric ? { step: schema.type === "integer" ? 1 : "any" } : {}),
+    });
+  const read = () => {
+    if (input.value === "" && (!required || numeric)) return undefined;
+    if (choices) return choices[Number(input.value)][1];
+    return schema.type === "string" ? input.value : JSON.parse(input.value);
+  };
+  const label = schema.title || name || "Your answer";
+  return { read, shown: node("label", {}, label, schema.description ? node("span", { class: "facts" }, schema.description) : null, input) };
+}
+
+function formOf(schema, answer) {
+  const form = schema.type === "object" && schema.properties;
+  const required = form ? new Set(schema.required || []) : new Set([""]);
+  const fields = Object.entries(form ? schema.properties : { "": schema })
+    .map(([name, each]) => [name, fieldOf(name, each, required.has(name))]);
+  const value = () => {
+    const given = fields.map(([name, field]) => [name, field.read()]).filter(([, each]) => each !== undefined);
+    return form ? Object.fromEntries(given) : given[0]?.[1];
+  };
+  return node("form", { onsubmit: (event) => { event.preventDefault(); answer(() => ({ answer: value() })); } },
+    ...fields.map(([, field]) => field.shown), node("button", { class: "main" }, "Answer"));
+}
+
 export function questionOf(question, answer, mayAnswer) {
+  const choose = (text, given, main) => node("button", {
+    type: "button", class: main ? "main" : "", disabled: !mayAnswer, onclick: () => answer(question, () => given, text),
+  }, text);
+  const { schema } = question;
+  const choices = schema && CHOICE(schema);
   // the narrowest answer stands out; those that allow more are chosen on purpose
-  const buttons = question.options.map((option, place) => node("button", {
-    type: "button", class: place ? "" : "main", disabled: !mayAnswer,
-    onclick: () => answer(question, option),
-  }, option));
+  const buttons = schema
+    ? [...(choices || []).map(([text, value]) => choose(text, { answer: value })), choose("Do not answer", { declined: true })]
+    : question.options.map((option, place) => choose(option, { option }, !place));
   return node("section", { class: "card asks", role: "group", "aria-label": "A question", id: `q-${question.approval_id}` },
-    node("h3", {}, "The session asks"), promptOf(question.prompt), node("div", { class: "buttons" }, ...buttons));
+    node("h3", {}, schema ? "A tool asks" : "The session asks"),
+    question.agents ? node("div", { class: "facts" }, `For ${question.agents.join(" › ")}`) : null,
+    promptOf(question.prompt), schema && !choices && mayAnswer ? formOf(schema, (given) => answer(question, given, "sent")) : null,
+    node("div", { class: "buttons" }, ...buttons));
 }
 
 // A tool call as it goes: what it does now, such as the step of a child, and at the end its result.

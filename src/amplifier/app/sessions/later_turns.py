@@ -1,0 +1,171 @@
+"""A turn that nobody sits beside: what it asks waits in the store, and any later program continues it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from amplifier.app.questions.books import FileQuestions, LeasedQuestions, QuestionBook
+from amplifier.app.questions.stored_approvals import StoredApprovals
+from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_json
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.replica import SessionReplica
+from amplifier.app.store.stored_questions import void_questions
+from amplifier_kit.files.atomic import write_private
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.convert import to_json
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from amplifier.app.sessions.opened import OpenSession
+    from amplifier.app.store.writer import KeptSession
+    from amplifier_sdk.media import Prompt
+    from amplifier_sdk.stores import SessionStore, StoredQuestion
+
+__all__ = ["LATER", "LaterTurn"]
+
+LATER: Final = "later.json"
+"""The document of a session that has the last turn whose questions wait."""
+
+
+@attrs.frozen(kw_only=True)
+class LaterTurn:
+    """One turn whose questions wait in the store of its session.
+
+    Args:
+        turn_id: its id: 32 hexadecimal digits.
+        content: its prompt, as JSON data without secrets.
+        typed: the part of that which the person typed.
+        schema: the JSON Schema of its answer, where it has one.
+        accepted: the kinds of calls that are accepted without a question.
+        is_begun: whether it was begun before, and is to be continued.
+    """
+
+    turn_id: str = attrs.field(factory=lambda: uuid4().hex)
+    content: JSONValue
+    typed: str = ""
+    schema: Mapping[str, JSONValue] | None = None
+    accepted: tuple[str, ...] = ()
+    is_begun: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        prompt: Prompt,
+        typed: str,
+        *,
+        schema: Mapping[str, JSONValue] | None = None,
+        accepted: frozenset[str] = frozenset(),
+    ) -> LaterTurn:
+        """Describe a turn that begins."""
+        return cls(
+            content=prompt_to_json(prompt),
+            typed=str(prompt_to_json(typed)),
+            schema=schema,
+            accepted=tuple(sorted(accepted)),
+        )
+
+    @classmethod
+    async def asking(
+        cls, store: SessionStore, question: StoredQuestion
+    ) -> LaterTurn | None:
+        """Return the turn that asked a question; `None` where it was another one than the session's last of its kind.
+
+        Args:
+            store: where the session stands.
+            question: what was asked.
+
+        Raises:
+            ConfigError: the document cannot be understood.
+        """
+        session_id = question.session_id
+        data: bytes | None = None
+        if isinstance(store, FileSessionStore):
+            # modules keep folders beside it, which no store takes along
+            file = store.files.folder(session_id) / LATER
+            with suppress(FileNotFoundError):
+                data = await to_thread.run_sync(file.read_bytes)
+        else:
+            data = (await store.read_documents(session_id)).get(LATER)
+        if data is None:
+            return None
+        subject = f"{LATER} of session {session_id!r}"
+        known = read_config(cls, json.loads(data), subject=subject)
+        return known if question.details.get("turn_id") == known.turn_id else None
+
+    @property
+    def prompt(self) -> Prompt:
+        """What was asked, as far as it is stored."""
+        return prompt_from_json(self.content)
+
+    def is_over(self, opened: OpenSession) -> bool:
+        """Whether the turn ended, or another one was begun in its place.
+
+        Args:
+            opened: its session, which was opened with the turn's id.
+        """
+        recorded = opened.turn
+        is_left = recorded is not None and recorded.is_begun
+        return opened.has_turn or (self.is_begun and not is_left)
+
+    def asks(
+        self, shows: Callable[[JSONObject], None]
+    ) -> Callable[[OpenSession], StoredApprovals]:
+        """Return what makes the approval provider of a session in which the turn runs.
+
+        Args:
+            shows: takes what is asked, as the event that it is.
+        """
+
+        def made(opened: OpenSession) -> StoredApprovals:
+            assert opened.kept is not None  # else nothing could wait
+            return StoredApprovals(
+                session_id=opened.session.session_id,
+                turn_id=self.turn_id,
+                book=_questions_of(opened.kept),
+                coordinator=opened.session.coordinator,
+                shows=shows,
+                is_patient=True,
+            )
+
+        return made
+
+    @asynccontextmanager
+    async def under_way(self, opened: OpenSession) -> AsyncIterator[None]:
+        """Have the turn stored with its session while it runs; where it ended what it asked takes no answer any more.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        kept, recorded = opened.kept, opened.turn
+        assert kept is not None
+        if recorded is None or not recorded.is_begun:
+            content = json.dumps(to_json(attrs.evolve(self, is_begun=True))).encode()
+            await to_thread.run_sync(write_private, kept.folder / LATER, content)
+        try:
+            yield
+        finally:
+            if not opened.session.is_suspended:
+                with anyio.CancelScope(shield=True):
+                    await self._withdraw(kept)
+
+    async def _withdraw(self, kept: KeptSession) -> None:
+        await to_thread.run_sync(void_questions, kept.folder, self.turn_id)
+        replica = kept.journal.replica
+        if isinstance(replica, SessionReplica):
+            await replica.store.void_questions(replica.lease)
+
+
+def _questions_of(kept: KeptSession) -> QuestionBook:
+    """Return where the questions of an open session stand: in a store of several machines, or in its files."""
+    replica = kept.journal.replica
+    if isinstance(replica, SessionReplica):
+        return LeasedQuestions(replica.store, replica.lease)
+    return FileQuestions(kept.folder)
