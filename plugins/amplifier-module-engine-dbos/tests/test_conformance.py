@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from base64 import b64encode
 from pathlib import Path
 from uuid import uuid4
 
@@ -113,6 +115,43 @@ async def test_a_run_is_not_lost_whose_worker_dies_before_it_takes_it(
     async with working(engine, {"w": workflow}):
         run = await settled(engine, "r1")
     assert run.result == "r1"
+    await engine.aclose()
+
+
+class _Touching:
+    """Makes a file when it is read back from a pickle."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self._path,)
+
+
+async def test_a_pickle_in_the_database_runs_nothing(tmp_path: Path) -> None:
+    """DBOS reads what a row says that it is, whatever serializer it was given."""
+    ran = tmp_path / "ran"
+    engine = await open_engine(f"dbos+sqlite:///{tmp_path}/e.db", namespace="n")
+    await engine.start(RunRequest(run_id="altered", workflow="w"))
+    pickled = b64encode(pickle.dumps({"args": (_Touching(ran),), "kwargs": {}}))
+    read = sa.text("SELECT status FROM workflow_status")
+    with engine.database.transaction() as connection:
+        connection.execute(
+            sa.text("UPDATE workflow_status SET serialization = 'py_pickle'")
+        )
+        connection.execute(
+            sa.text("UPDATE workflow_input SET inputs = :inputs"),
+            {"inputs": pickled.decode()},
+        )
+
+    async with working(engine, {}):
+        with anyio.fail_after(15):
+            status = ""
+            while status != "ERROR":
+                await anyio.sleep(0.05)
+                with engine.database.transaction() as connection:
+                    status = connection.execute(read).scalar_one()
+    assert not ran.exists()
     await engine.aclose()
 
 

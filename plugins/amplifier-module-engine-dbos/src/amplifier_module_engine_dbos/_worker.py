@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import Final, ParamSpec, TypeVar
@@ -14,7 +14,7 @@ import attrs
 from anyio import from_thread, lowlevel, to_thread
 from dbos import DBOS, DBOSConfig
 
-from amplifier_module_engine_dbos._json import JSONSerializer
+from amplifier_module_engine_dbos._json import JSONSerializer, pickles_refused
 from amplifier_module_engine_dbos._runs import (
     APPLICATION,
     SEGMENT,
@@ -60,6 +60,23 @@ async def _persist(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
             return await to_thread.run_sync(call)
         except UnreachableError:
             await anyio.sleep(_RETRY)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other worker of this process work in a block.
+
+    Raises:
+        EngineError: one does.
+    """
+    if not _PROCESS.acquire(blocking=False):
+        raise EngineError(
+            "A worker works in this process already; DBOS is one to a process"
+        )
+    try:
+        yield
+    finally:
+        _PROCESS.release()
 
 
 @attrs.frozen(eq=False)
@@ -128,11 +145,7 @@ class Worker:
         # one for its heartbeat alone, which must not wait for a thread behind the runs
         own_thread = anyio.CapacityLimiter(1)
         call = partial(to_thread.run_sync, limiter=own_thread)
-        if not _PROCESS.acquire(blocking=False):
-            raise EngineError(
-                "A worker works in this process already; DBOS is one to a process"
-            )
-        try:
+        with _alone(), pickles_refused():
             await call(self._launch, segment)
             try:
                 while True:
@@ -148,8 +161,6 @@ class Worker:
                     # without the database others take its runs when its period is over
                     with suppress(UnreachableError):
                         await call(self.runs.leave, self.options.name)
-        finally:
-            _PROCESS.release()
 
     def _launch(self, segment: Callable[[str, str, int], None]) -> None:
         self.runs.beat(self.options.name, self.options.period)
