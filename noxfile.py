@@ -194,15 +194,19 @@ def turn_kills(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def serve_load(session: nox.Session) -> None:
-    """Have 500 readers follow a session over two servers, and 10,000 want to; a row of figures for each."""
+    """Have 500 readers follow a session, 10,000 want to, 1,000 turns wait for a person, and one take 10,000 steps."""
     install_workspace(session)
     run_full(
         session,
         "-s",
         "tests/server/test_load.py",
+        "tests/server/test_queue_load.py",
         AMPLIFIER_FOLLOWERS="500",
         AMPLIFIER_CROWD="10000",
         AMPLIFIER_TURNS="100",
+        AMPLIFIER_QUEUED_TURNS="200",
+        AMPLIFIER_QUESTIONS="1000",
+        AMPLIFIER_LONG_STEPS="10000",
     )
 
 

@@ -82,10 +82,19 @@ def postgres(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
 
 @attrs.define(eq=False)
 class Fleet:
-    """Worker processes, and the file that their tool writes in."""
+    """Worker processes, and the file that their tool writes in.
+
+    Args:
+        site: where they work.
+        engine: their queue.
+        steps: how many steps a turn takes.
+        pause: seconds that a step takes.
+    """
 
     site: Site
     engine: str
+    steps: int = _STEPS
+    pause: float = 0.2
     workers: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
 
     @property
@@ -101,7 +110,7 @@ class Fleet:
         packages = self.site.home / "packages"
         (packages / "sitecustomize.py").parent.mkdir(parents=True, exist_ok=True)
         (packages / "sitecustomize.py").write_text(_CLOCK)
-        write_effects(packages, self.site.home / "plan.json", _STEPS)
+        write_effects(packages, self.site.home / "plan.json", self.steps)
 
     def hire(
         self, *, host: Host | None = None, clock: float = 0.0
@@ -124,7 +133,7 @@ class Fleet:
             **os.environ,
             "PYTHONPATH": str(self.site.home / "packages"),
             "EFFECTS": str(self.effects),
-            "EFFECT_SECONDS": "0.2",
+            "EFFECT_SECONDS": str(self.pause),
             "CLOCK": str(clock),
         }
         log = (self.site.home / f"worker-{len(self.workers)}.log").open("wb")
@@ -148,8 +157,7 @@ class Fleet:
 
 
 @contextmanager
-def fleet(site: Site, engine: str) -> Iterator[Fleet]:
-    made = Fleet(site, engine)
+def fleet(made: Fleet) -> Iterator[Fleet]:
     made.prepare()
     try:
         yield made
@@ -251,7 +259,7 @@ class Scene:
 async def queued(site: Site, number: int) -> AsyncIterator[Scene]:
     """Queue turns; workers are for the test to hire."""
     engine_url = site.store.replace("postgresql://", "dbos+postgresql://")
-    with fleet(site, engine_url) as workers:
+    with fleet(Fleet(site, engine_url)) as workers:
         secret = await site.token()
         engine = await open_named_engine(engine_url)
         stores = ServerStores(site.store, site.places)
