@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,14 @@ import attrs
 
 from amplifier_kit.processes.programs import find_program
 
-__all__ = ["PASSWORD", "PostgresServer", "find_programs", "running_server"]
+__all__ = [
+    "PASSWORD",
+    "PostgresServer",
+    "SmallDisk",
+    "find_programs",
+    "running_server",
+    "small_disk",
+]
 
 PASSWORD: Final = "s3cret/of:the@tests"  # noqa: S105  # of a server that lives as long as a test
 _USER: Final = "postgres"
@@ -106,6 +113,71 @@ def running_server(programs: Path) -> Iterator[PostgresServer]:
             server.stop()
     finally:
         shutil.rmtree(folder)
+
+
+@attrs.frozen
+class SmallDisk:
+    """A database on a disk of a few megabytes.
+
+    Args:
+        url: where it is.
+    """
+
+    url: str
+
+    def fill(self) -> None:
+        """Leave no room on it."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE ballast (piece text)")
+            connection.execute("ALTER TABLE ballast ALTER piece SET STORAGE EXTERNAL")
+            with suppress(psycopg.errors.DiskFull):
+                while True:
+                    connection.execute("INSERT INTO ballast VALUES (repeat('x', 8000))")
+
+    def make_room(self) -> None:
+        """Take off again what fills it."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("DROP TABLE ballast")
+            connection.execute("CHECKPOINT")
+
+
+@contextmanager
+def small_disk(server: PostgresServer) -> Iterator[SmallDisk | None]:
+    """Make a database on a small disk for a block; yield `None` where no file system may be mounted.
+
+    Args:
+        server: where it is made; the password is in the environment.
+    """
+    # the store's module brings it along
+    import psycopg
+    from psycopg import sql
+
+    folder = Path(tempfile.mkdtemp(prefix="amplifier-disk-"))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(folder)]
+    unmount = ["umount", "--lazy", str(folder)]
+    try:
+        if subprocess.run(mount, capture_output=True, check=False).returncode:
+            yield None
+            return
+        try:
+            shutil.chown(folder, _USER)
+            place = sql.SQL("CREATE TABLESPACE small LOCATION {}")
+            with psycopg.connect(server.url(), autocommit=True) as connection:
+                connection.execute(place.format(sql.Literal(str(folder))))
+                connection.execute("CREATE DATABASE small TABLESPACE small")
+                try:
+                    yield SmallDisk(server.url("small"))
+                finally:
+                    connection.execute("DROP DATABASE small WITH (FORCE)")
+                    connection.execute("DROP TABLESPACE small")
+        finally:
+            subprocess.run(unmount, check=True)
+    finally:
+        folder.rmdir()
 
 
 def _is_root() -> bool:
