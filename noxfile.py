@@ -48,6 +48,7 @@ NIGHTLY = [
         "kill_points",
         "turn_kills",
         "serve_load",
+        "conformance",
         "cancel_matrix",
         "bad_modules",
         "soak",
@@ -168,7 +169,7 @@ def worker_kills(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def turn_kills(session: nox.Session) -> None:
-    """Kill, pause and cut off workers in 200 turns of 20 steps; kill one in each of 1,000 steps, and at each write."""
+    """Kill, pause and cut off workers: in 200 turns of 20 steps, in each of 1,000 steps of one, at each write."""
     install_workspace(session)
     run_full(
         session,
@@ -208,6 +209,13 @@ def serve_load(session: nox.Session) -> None:
         AMPLIFIER_QUESTIONS="1000",
         AMPLIFIER_LONG_STEPS="10000",
     )
+
+
+@nox.session(python=DEFAULT)
+def conformance(session: nox.Session) -> None:
+    """Run the kits of stores and engines on all that there are, and print a table of what passed."""
+    install_workspace(session)
+    session.run("python", "-m", "scripts.conformance")
 
 
 @nox.session(python=DEFAULT)

@@ -228,6 +228,7 @@ def test_turns_and_waiting_questions_are_counted(
             seconds = perf_counter() - begun
             size = (database_size(url) - empty) // TURNS
         with serving(site, *options, str(site.plan(*WRITES).file)) as server:
+            anyio.run(turns, server.url, secrets, "approval_requested")
             before = resident(server.process.pid)
             anyio.run(turns, server.url, secrets, "approval_requested")
             held = resident(server.process.pid) - before
@@ -235,10 +236,10 @@ def test_turns_and_waiting_questions_are_counted(
     print(  # noqa: T201  # the figures
         f"\n{TURNS} turns of new sessions: {TURNS / seconds:.1f} a second, answered within"
         f" {median(waits) * 1000:.0f} ms (median) and {max(waits) * 1000:.0f} ms (all),"
-        f" {size // 1024} kB each in the database; {TURNS} turns that wait for an answer: {held} MB"
+        f" {size // 1024} kB each in the database; {TURNS} more turns that wait for an answer: {held} MB"
     )
     assert len(waits) == TURNS
-    assert held < 20 + TURNS
+    assert held < 10 + TURNS / 20
 
 
 async def turns(url: str, secrets: Sequence[str], kind: str) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,26 +16,35 @@ import anyio
 import httpx2
 import pytest
 
+from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from tests.server.serving import Site, write_call
 from tests.server.test_page import served
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs/how-to/from-one-machine-to-many.md"
 STEP: Final = re.compile(
-    r"<!-- step -->\n```bash\n(?P<commands>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"<!-- (?P<kind>(?:database )?step) -->\n```bash\n(?P<commands>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
 
 
-def test_every_command_of_the_page_works(site: Site) -> None:
-    steps = "\n".join(each["commands"] for each in STEP.finditer(PAGE.read_text()))
-    ports = {}
-    for port in ("8000", "8001", "8003"):
+def steps_of(kind: str) -> str:
+    """Return the commands of the page that are marked so, with ports that are free."""
+    steps = "\n".join(
+        each["commands"]
+        for each in STEP.finditer(PAGE.read_text())
+        if each["kind"] == kind
+    )
+    for port in ("8000", "8001", "8003", "8443"):
         with socket.create_server(("127.0.0.1", 0)) as free:
-            ports[port] = str(free.getsockname()[1])
-    for port, free_port in ports.items():
-        steps = steps.replace(port, free_port)
+            steps = steps.replace(port, str(free.getsockname()[1]))
+    return steps
+
+
+def run_steps(site: Site, steps: str) -> tuple[str, str]:
+    """Run commands of the page with a model of the test's own; return what they said."""
     home = site.home / ".amplifier"
     home.mkdir()
     file = site.plan("Milk and rum.").file
@@ -59,12 +69,34 @@ def test_every_command_of_the_page_works(site: Site) -> None:
             timeout=150,
         )
     stdout, stderr = out.read_text(), err.read_text()
-
     assert ran.returncode == 0, stdout + stderr
+    assert "Traceback" not in stderr
+    return stdout, stderr
+
+
+def test_every_command_of_the_page_works(site: Site) -> None:
+    stdout, _ = run_steps(site, steps_of("step"))
+
     assert '"output":"Milk and rum."' in (site.folder / "events").read_text()
     assert stdout.count("laptop  owner  default") == 2
     assert stdout.count('{"status":"ready"}') == 3
-    assert "Traceback" not in stderr
+
+
+def test_a_server_and_two_workers_run_as_the_page_says(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = find_programs()
+    if programs is None or shutil.which("openssl") is None:
+        pytest.skip("needs a PostgreSQL server, and openssl")
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    steps = steps_of("database step")
+    with running_server(programs) as server:
+        url = "postgresql://amplifier@db.example/amplifier"
+        assert url in steps
+        stdout, stderr = run_steps(site, steps.replace(url, server.url()))
+
+    assert '{"status":"ready"}' in stdout
+    assert len(re.findall("^Worker .* takes turns$", stderr, re.MULTILINE)) == 2
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
