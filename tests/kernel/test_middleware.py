@@ -56,6 +56,7 @@ from tests.doubles import (
     EchoLoop,
     MemoryContext,
     PlainLoop,
+    PlainProvider,
     Recorder,
     ScriptedProvider,
     Sentry,
@@ -276,6 +277,25 @@ async def test_the_deadlines_hold_around_it_as_well() -> None:
             assert await session.execute("go") == "end"
             surround(session, "model", stuck)
             with pytest.raises(LLMTimeoutError):
+                await session.execute("go")
+
+
+async def test_plain_provider_has_its_deadline_behind_one_that_waited() -> None:
+    async def patient(made: object, proceed: Proceed[object, object]) -> object:
+        await anyio.lowlevel.checkpoint()
+        return await proceed(made)
+
+    async def never(request: ChatRequest) -> ChatResponse:
+        await forever()
+        raise AssertionError
+
+    session = build_session(
+        provider=PlainProvider(never), limits={"provider_timeout": 0.05}
+    )
+    surround(session, "model", patient)
+    with anyio.fail_after(5):
+        async with session:
+            with pytest.raises(LLMTimeoutError, match=r"took longer than 0.05 s"):
                 await session.execute("go")
 
 

@@ -41,6 +41,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
+from amplifier_sdk.middleware import ModelCall, Proceed, event_of
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
 from tests.doubles import (
@@ -553,3 +554,48 @@ async def test_a_child_asks_whom_its_parent_chose() -> None:
         )
 
     assert result.output == "from the second"
+
+
+# -- what surrounds it
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [([{"role": "user", "content": "go"}], ["go"]), ("go", [])],
+    ids=["messages", "a text of its own"],
+)
+async def test_middleware_sees_what_is_no_request(
+    asked: object, shown: list[str]
+) -> None:
+    seen: list[ModelCall] = []
+
+    async def note(
+        made: ModelCall, proceed: Proceed[ModelCall, ChatResponse]
+    ) -> ChatResponse:
+        seen.append(made)
+        return await proceed(made)
+
+    async def steps(given: Given) -> str:
+        complete = cast(
+            "Callable[[object], Awaitable[object]]", given.provider.complete
+        )
+        await complete(asked)
+        return "end"
+
+    received: list[object] = []
+
+    class Foreign(PlainProvider):
+        async def complete(self, request: object, /) -> ChatResponse:
+            received.append(request)
+            return answer("hi")
+
+    async def never(request: ChatRequest) -> ChatResponse:
+        raise AssertionError
+
+    session = build_session(provider=Foreign(never), loop=looping(steps))
+    session.coordinator.hooks.register(event_of("model"), note)  # type: ignore[arg-type]  # it is middleware
+    async with session:
+        await session.execute("go")
+
+    assert [[m.content for m in made.request.messages] for made in seen] == [shown]
+    assert received == [asked]

@@ -90,6 +90,7 @@ class ForeignCall:
         "_error",
         "_finalizer",
         "_firstiter",
+        "_has_waited",
         "cancelled_caught",
         "grace",
         "is_over",
@@ -122,6 +123,7 @@ class ForeignCall:
         self._dropped: list[_Generator] | None = None
         self._firstiter, self._finalizer = sys.get_asyncgen_hooks()
         self._error: BaseException | None = None
+        self._has_waited = False
         self._cancellations = 0
         self._cancelled_at = 0.0
 
@@ -213,7 +215,14 @@ class ForeignCall:
         if self._dropped:
             yield from self._close_dropped().__await__()
 
+    def limit(self, seconds: float) -> None:
+        """Say how long the rest of the call may take, where what surrounds it may have waited by now."""
+        self.seconds = seconds
+        if self._has_waited:
+            self._set_deadline(perf_counter())
+
     def _set_deadline(self, started: float) -> None:
+        self._has_waited = True
         if self.scope is None or self.seconds == inf:
             return
         if self.span is None or not is_held(self.span):

@@ -119,21 +119,25 @@ class ReceivedProviderCaller(ProviderCaller):
         request: Sequence[object],
         options: Mapping[str, object],
     ) -> Awaitable[object]:
-        """Return the call of the provider, through the session's middleware where the request is one of ours."""
+        """Return the call of the provider, through the session's middleware."""
         inner = cast("_AnyProvider", call.provider)
         asked = request[0] if request else None
         around = self.services.hooks.middleware(AROUND_MODEL)
-        if around is None or not isinstance(asked, ChatRequest):
+        if around is None:
             return inner.complete(*request, **options)
         made = ModelCall(
             session_id=self.services.session_id,
             provider=call.name,
             iteration=call.iteration,
-            request=asked,
+            request=asked if isinstance(asked, ChatRequest) else _shown_request(asked),
         )
-        return around(
-            made, lambda given: inner.complete(given.request, *request[1:], **options)
-        )
+
+        def ask(given: ModelCall) -> Awaitable[object]:
+            if given.request is made.request:
+                return inner.complete(*request, **options)
+            return inner.complete(given.request, *request[1:], **options)
+
+        return around(made, ask)
 
     @asynccontextmanager
     async def stream_received(
@@ -300,3 +304,18 @@ async def _only(response: ChatResponse) -> AsyncIterator[Delta | ChatResponse]:
 
 def _with_messages(request: ChatRequest, *, messages: Sequence[Message]) -> ChatRequest:
     return attrs.evolve(request, messages=messages)
+
+
+def _shown_request(asked: object) -> ChatRequest:
+    """Show what a loop asks, where it is no request of ours; what cannot be read of it is not shown."""
+    if not isinstance(asked, Sequence) or isinstance(asked, str):
+        return _NO_REQUEST
+    try:
+        return ChatRequest(
+            messages=[
+                each if isinstance(each, Message) else Message.from_dict(each)
+                for each in asked
+            ]
+        )
+    except (TypeError, ValueError, AttributeError):
+        return _NO_REQUEST

@@ -305,7 +305,7 @@ class ProviderCaller:
         # A provider of the older contract does not stream, and need not say so.
         open_stream = getattr(call.provider, "stream", None)
         if open_stream is None:
-            call.foreign.seconds = call.total
+            call.foreign.limit(call.total)
             return call.provider.complete(asked)
         # The reader sets the deadlines: what a slow reader of the turn takes must not
         # count against the provider.
