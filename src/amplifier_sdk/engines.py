@@ -50,7 +50,8 @@ class RunRequest(Value):
         workflow: the name of the function.
         argument: what the function is given.
         tenant: for whom it runs; tenants take turns in the queue.
-        priority: a lower one of the same tenant begins first; not negative.
+        priority: the runs of a tenant begin in the order in which they are queued, and one of priority N as if it were
+            queued N minutes later: a lower one goes first, and none waits for ever. Not negative.
     """
 
     run_id: str

@@ -15,7 +15,7 @@ from amplifier.testing.engines import (
     InMemoryEngine,
     SharedRuns,
 )
-from amplifier.testing.engines.behavior import settled
+from amplifier.testing.engines.behavior import settled, working
 from amplifier.validation.behaviors import BehaviorFailed
 from amplifier_sdk.engines import (
     ExecutionEngine,
@@ -113,6 +113,13 @@ class _Unfair(InMemoryEngine):
         await super().start(attrs.evolve(request, tenant=""))
 
 
+class _Equal(InMemoryEngine):
+    """Knows no priorities."""
+
+    async def start(self, request: RunRequest) -> None:
+        await super().start(attrs.evolve(request, priority=0))
+
+
 class _Twice(InMemoryEngine):
     """Takes the second request of an id for another run."""
 
@@ -142,6 +149,7 @@ class _Silent(InMemoryEngine):
         (_Forgetful, "event.comes-early"),
         (_Deaf, "event.times-out"),
         (_Uncancelled, "run.is-cancelled"),
+        (_Equal, "run.by-priority"),
         (_Unfair, "tenant.is-not-starved"),
     ],
 )
@@ -161,6 +169,24 @@ def test_each_behaviour_says_what_is_true_and_what_to_do() -> None:
     assert len(set(ids)) == len(ids)
     assert all(each.says.endswith(".") for each in ENGINE_BEHAVIORS)
     assert all(each.fix.endswith(".") for each in ENGINE_BEHAVIORS)
+
+
+async def test_old_run_of_low_priority_goes_before_a_new_one_of_a_high_one() -> None:
+    order: list[str] = []
+
+    async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
+        order.append(context.run_id)
+        return None
+
+    engine = InMemoryEngine()
+    for run_id, priority in (("old", 20), ("low", 20), ("high", 0)):
+        request = RunRequest(run_id=run_id, workflow="w", priority=priority)
+        await engine.start(request)
+    engine.shared.entries["old"].queued_at -= 20 * 60 + 1
+    async with working(engine, {"w": workflow}, max_runs=1):
+        await settled(engine, "low")
+
+    assert order == ["old", "high", "low"]
 
 
 async def test_a_paused_worker_records_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
 from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
 from amplifier_module_engine_dbos import DBOSEngine, open_engine
-from amplifier_module_engine_dbos._tables import RUNS, WORKERS
+from amplifier_module_engine_dbos._tables import RUNS, WORKERS, Database
 from amplifier_sdk import ExecutionEngine
 from amplifier_sdk.engines import RunRequest, WorkerOptions, WorkflowContext
 from amplifier_sdk.errors import EngineError
@@ -90,6 +91,38 @@ async def test_a_process_has_one_worker_and_the_file_is_private(
     await engine.aclose()
 
     assert (tmp_path / "engine.db").stat().st_mode & 0o077 == 0
+
+
+async def test_old_run_of_low_priority_goes_before_a_new_one_of_a_high_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
+        order.append(context.run_id)
+        return None
+
+    engine = await open_engine(f"dbos+sqlite:///{tmp_path}/e.db", namespace="n")
+    for run_id, priority, later in (
+        ("old", 20, 0),
+        ("low", 20, 1201),
+        ("high", 0, 1201),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "now", _now_after(later))
+            request = RunRequest(run_id=run_id, workflow="w", priority=priority)
+            await engine.start(request)
+    async with working(engine, {"w": workflow}, max_runs=1, max_tenant_runs=1):
+        await settled(engine, "low")
+    await engine.aclose()
+
+    assert order == ["old", "high", "low"]
+
+
+def _now_after(seconds: float) -> Callable[[Database, sa.Connection], float]:
+    """Return a clock that is ahead."""
+    now = Database.now
+    return lambda database, connection: now(database, connection) + seconds
 
 
 async def test_a_run_is_not_lost_whose_worker_dies_before_it_takes_it(

@@ -37,6 +37,10 @@ VERSION: Final = "1"
 Outcome: TypeAlias = tuple[JSONValue, str | None]
 """What a step returned, and the problem where it raised one instead."""
 
+_EPOCH: Final = 1_767_225_600
+"""2026 in seconds since the epoch: DBOS's priorities have 31 bits, which lasts until 2094."""
+
+_MINUTE: Final = 60
 _OVER: Final = ("finished", "failed", "cancelled")
 
 
@@ -342,9 +346,12 @@ class Runs:
             "queue_name": self.queue,
             "workflow_id": json.dumps([self.namespace, request.run_id, segment]),
             "app_version": VERSION,
-            # DBOS takes no empty key, and numbers priorities from 1
+            # DBOS takes no empty key
             "queue_partition_key": json.dumps([self.namespace, request.tenant]),
-            "priority": request.priority + 1,
+            # a time, by the database's clock: a later one of a better priority does not
+            # overtake for ever
+            "priority": int(self.database.now(connection) - _EPOCH)
+            + _MINUTE * request.priority,
         }
         self.client.enqueue_in_transaction(
             connection, options, self.namespace, request.run_id, segment

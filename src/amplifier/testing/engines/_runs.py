@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import anyio
+import attrs
 
 from amplifier.testing.engines.behavior import (
     EngineBehavior,
@@ -238,6 +239,23 @@ async def _cancels(subject: EngineSubject) -> None:
     await engine.aclose()
 
 
+async def _by_priority(subject: EngineSubject) -> None:
+    """Queue runs of one tenant, the better priority last."""
+    order: list[str] = []
+
+    async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
+        order.append(context.run_id)
+        return None
+
+    engine = await subject.open()
+    for run_id, priority in (("low", 20), ("1st", 10), ("2nd", 10), ("high", 0)):
+        await engine.start(attrs.evolve(_request(run_id), priority=priority))
+    async with working(engine, {"check": workflow}, max_runs=1, max_tenant_runs=1):
+        await settled(engine, "low")
+    same("the order", order, ["high", "1st", "2nd", "low"])
+    await engine.aclose()
+
+
 async def _takes_turns(subject: EngineSubject) -> None:
     """Let one tenant queue much before another one queues a little."""
     order: list[str] = []
@@ -306,6 +324,12 @@ RUNS: Final = (
         says="A cancelled run does not begin, does not wake, and is cancelled where it runs.",
         fix="Compare the state in each step, and cancel the function's scope.",
         check=_cancels,
+    ),
+    EngineBehavior(
+        id="run.by-priority",
+        says="Of a tenant's runs the one of the lowest priority begins first, then the oldest.",
+        fix="Order the queue by when a run was queued, and its priority in minutes after that.",
+        check=_by_priority,
     ),
     EngineBehavior(
         id="tenant.is-not-starved",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 import anyio
 import attrs
@@ -27,6 +28,8 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["InMemoryEngine", "SharedRuns"]
 
+_MINUTE: Final = 60.0
+
 
 @attrs.define(eq=False)
 class _Entry:
@@ -34,6 +37,7 @@ class _Entry:
 
     run: Run
     number: int
+    queued_at: float = attrs.field(factory=anyio.current_time)
     turn: int = 0
     worker: str | None = None
     wakes: float | None = None
@@ -244,7 +248,7 @@ class InMemoryEngine:
     def _next(
         self, workflows: Mapping[str, Workflow], options: WorkerOptions
     ) -> _Entry | None:
-        """Choose what runs next: of the tenant with the fewest runs, by priority, then by age."""
+        """Choose what runs next: of the tenant with the fewest runs, by age, from which its priority is taken."""
         busy, waiting = Counter[str](), list[_Entry]()
         for entry in self.shared.entries.values():
             request = entry.run.request
@@ -258,9 +262,10 @@ class InMemoryEngine:
             if busy[entry.run.request.tenant] < options.max_tenant_runs
         ]
 
-        def order(entry: _Entry) -> tuple[int, int, int]:
+        def order(entry: _Entry) -> tuple[int, float, int]:
             request = entry.run.request
-            return busy[request.tenant], request.priority, entry.number
+            counts_from = entry.queued_at + _MINUTE * request.priority
+            return busy[request.tenant], counts_from, entry.number
 
         return min(ready, key=order, default=None)
 
