@@ -33,6 +33,7 @@ from amplifier_sdk.chat import (
     ModelInfo,
     ProviderInfo,
     ToolCall,
+    Usage,
 )
 from amplifier_sdk.events import Event
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -55,6 +56,7 @@ __all__ = [
     "DisplaySystem",
     "HookHandler",
     "Hooks",
+    "MeteredProvider",
     "ModuleSource",
     "ModuleSourceResolver",
     "Orchestrator",
@@ -134,6 +136,18 @@ class StreamingProvider(Provider, Protocol):
         self, request: ChatRequest, /
     ) -> AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer: deltas as they come, then exactly one `ChatResponse`, which is complete."""
+
+
+@runtime_checkable
+class MeteredProvider(Provider, Protocol):
+    """A provider that says beforehand what its requests count against; whoever limits them asks it."""
+
+    @property
+    def account(self) -> str:
+        """What the vendor limits together: the same for all who use one key at one address, and no secret."""
+
+    async def max_usage(self, request: ChatRequest, /) -> Usage:
+        """Return what a request uses at most, and costs where that is known."""
 
 
 @runtime_checkable

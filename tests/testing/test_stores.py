@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import attrs
 import pytest
 
+from amplifier.app.store.file_quotas import QUOTAS, FileQuotas
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.leases import LEASE, LeaseState
+from amplifier.app.store.leases import LeaseState
 from amplifier.app.store.store import SessionStore as ProjectSessions
-from amplifier.testing.stores import STORE_BEHAVIORS
+from amplifier.testing.stores import QUOTA_BEHAVIORS, STORE_BEHAVIORS
 from amplifier.validation.behaviors import BehaviorFailed
 from amplifier_sdk.errors import QuestionClosedError
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.quotas import Claim, Refusal, Reservation
 from amplifier_sdk.stores import (
     Lease,
     LogEntry,
@@ -23,6 +29,7 @@ from amplifier_sdk.stores import (
     SessionStore,
     StoredQuestion,
 )
+from tests.app.store.expiry import expire
 
 
 class _Unfenced(FileSessionStore):
@@ -76,6 +83,91 @@ class _Deaf(FileSessionStore):
         return "same"
 
 
+class _Careless(FileQuotas):
+    """Reserves what is left, and not what is wanted."""
+
+    async def reserve(
+        self, claims: Sequence[Claim], *, period: float
+    ) -> Reservation | Refusal:
+        wanted = [attrs.evolve(claim, amount=claim.amount / 2) for claim in claims]
+        return await super().reserve(wanted, period=period)
+
+
+class _Single(FileQuotas):
+    """Reserves one claim after the other."""
+
+    async def reserve(
+        self, claims: Sequence[Claim], *, period: float
+    ) -> Reservation | Refusal:
+        made = [
+            await super(_Single, self).reserve([claim], period=period)
+            for claim in claims
+        ]
+        return made[-1]
+
+
+class _Wasteful(FileQuotas):
+    """Counts what was reserved, and not what was used."""
+
+    async def settle(
+        self, reservation: Reservation, used: Mapping[str, Decimal]
+    ) -> None:
+        await super().settle(reservation, dict.fromkeys(used, Decimal(10)))
+
+
+class _Forgiving(FileQuotas):
+    """Forgets what a dead process had reserved, and so what it paid for."""
+
+    async def reserve(
+        self, claims: Sequence[Claim], *, period: float
+    ) -> Reservation | Refusal:
+        await self.renew((), period=period)  # which makes the tables
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            past = (time.time(),)
+            connection.execute("DELETE FROM reservations WHERE expires < ?", past)
+        return await super().reserve(claims, period=period)
+
+
+class _Tired(FileQuotas):
+    """Renews nothing."""
+
+    async def renew(self, reservation_ids: Sequence[str], *, period: float) -> None:
+        return None
+
+
+class _Shortest(FileQuotas):
+    """Stores the pause that was asked for last."""
+
+    async def pause(self, account: str, seconds: float) -> None:
+        await super().pause(f"{account}-{seconds:g}", seconds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "behavior"),
+    [
+        (_Careless, "quota.holds"),
+        (_Single, "quota.all-or-none"),
+        (_Wasteful, "quota.settles-once"),
+        (_Wasteful, "quota.race"),
+        (_Forgiving, "quota.ends-unless-renewed"),
+        (_Tired, "quota.is-renewed"),
+        (_Shortest, "quota.pauses"),
+    ],
+)
+async def test_fault_of_accounts_breaks_a_behaviour(
+    kind: type[FileQuotas], behavior: str, tmp_path: Path
+) -> None:
+    class Store(FileSessionStore):
+        @property
+        def quotas(self) -> FileQuotas:
+            return kind(tmp_path / QUOTAS)
+
+    (found,) = (each for each in QUOTA_BEHAVIORS if each.id == behavior)
+
+    with pytest.raises((BehaviorFailed, ExceptionGroup)):
+        await found.check(_Faulty(Store, tmp_path))
+
+
 @attrs.frozen
 class _Faulty:
     kind: type[FileSessionStore]
@@ -85,9 +177,7 @@ class _Faulty:
         return self.kind(ProjectSessions(self.root))
 
     async def expire_leases(self) -> None:
-        for file in self.root.glob(f"sessions/*/{LEASE}"):
-            state = LeaseState.read(file.parent)
-            attrs.evolve(state, expires=1.0).write(file.parent)
+        expire(self.root)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +203,9 @@ async def test_a_fault_breaks_a_behaviour(
 
 
 def test_each_behaviour_says_what_is_true_and_what_to_do() -> None:
-    ids = [each.id for each in STORE_BEHAVIORS]
+    behaviors = [*STORE_BEHAVIORS, *QUOTA_BEHAVIORS]
+    ids = [each.id for each in behaviors]
 
     assert len(set(ids)) == len(ids)
-    assert all(each.says.endswith(".") for each in STORE_BEHAVIORS)
-    assert all(each.fix.endswith(".") for each in STORE_BEHAVIORS)
+    assert all(each.says.endswith(".") for each in behaviors)
+    assert all(each.fix.endswith(".") for each in behaviors)

@@ -7,7 +7,11 @@ import psycopg
 import pytest
 
 from amplifier.testing.postgres import PostgresServer
-from amplifier.testing.stores import SessionStoreTests, StoreSubject
+from amplifier.testing.stores import (
+    MeteredStoreTests,
+    SessionStoreTests,
+    StoreSubject,
+)
 from amplifier_module_store_postgres import open_store
 from amplifier_sdk import SessionStore
 
@@ -31,9 +35,14 @@ class _Postgres:
                 " WHERE namespace = %s AND lease_expires > clock_timestamp()",
                 (self.namespace,),
             )
+            connection.execute(
+                "UPDATE amplifier.reservations SET expires = clock_timestamp()"
+                " WHERE namespace = %s",
+                (self.namespace,),
+            )
 
 
-class TestPostgres(SessionStoreTests):
+class TestPostgres(SessionStoreTests, MeteredStoreTests):
     @pytest.fixture
     def subject(self, server: PostgresServer, namespace: str) -> StoreSubject:
         return _Postgres(server.url(), namespace)

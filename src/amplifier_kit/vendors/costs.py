@@ -45,7 +45,7 @@ class Costs:
         cost = (
             usage.cost_usd
             if usage.cost_usd is not None
-            else await self._cost(model, usage)
+            else await self.price(model, usage)
         )
         if cost is None:
             self._unpriced += 1
@@ -63,7 +63,8 @@ class Costs:
             said["unpriced"] = self._unpriced
         return said
 
-    async def _cost(self, model: str, usage: Usage) -> Decimal | None:
+    async def price(self, model: str, usage: Usage) -> Decimal | None:
+        """Return what a use costs; `None` for a model whose price nobody knows."""
         pricing = self.prices.get(model)
         if pricing is not None:
             return cost_by_prices(pricing, usage)

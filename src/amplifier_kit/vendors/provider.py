@@ -22,7 +22,13 @@ from amplifier_kit.vendors.redaction import Withholder
 from amplifier_kit.vendors.refusals import refusal
 from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.slots import Slots
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ConfigField, ProviderInfo
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ConfigField,
+    ProviderInfo,
+    Usage,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ConfigError, ConfigurationError, LLMError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -255,6 +261,23 @@ class VendorProvider(BaseProvider):
             LLMError: the vendor refused, was silent, or broke off; it names no provider yet.
         """
         return self._connection.events(outgoing, timeout, heard, is_over)
+
+    @property
+    def account(self) -> str:
+        """What the vendor limits together; see `amplifier_sdk.contracts.MeteredProvider`."""
+        from amplifier_kit.vendors.estimates import account_of  # few limit requests
+
+        return account_of(self)
+
+    async def max_usage(self, request: ChatRequest) -> Usage:
+        """Return what a request uses at most, by its own limit or the configuration's, and costs where that is known.
+
+        Raises:
+            ConfigurationError: nobody names a model.
+        """
+        from amplifier_kit.vendors.estimates import max_usage_of  # likewise
+
+        return await max_usage_of(self, request)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -11,11 +11,16 @@ from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE, LeaseState
 from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore as ProjectSessions
-from amplifier.testing.stores import SessionStoreTests, StoreSubject
+from amplifier.testing.stores import (
+    MeteredStoreTests,
+    SessionStoreTests,
+    StoreSubject,
+)
 from amplifier_kit.files.appendlog import AppendedRecord, encode_line
 from amplifier_sdk.errors import ConfigError, LeaseHeldError, LeaseLostError
 from amplifier_sdk.journal import TurnStarted
 from amplifier_sdk.stores import LogEntry, SessionStore
+from tests.app.store.expiry import expire
 from tests.app.store.talks import HELLO, record
 
 ENTRY = LogEntry(kind="note", data={"text": "x"}, at=1000.5)
@@ -32,12 +37,10 @@ class _Files:
         return FileSessionStore(ProjectSessions(self.root))
 
     async def expire_leases(self) -> None:
-        for file in self.root.glob(f"sessions/*/{LEASE}"):
-            state = LeaseState.read(file.parent)
-            attrs.evolve(state, expires=1.0).write(file.parent)
+        expire(self.root)
 
 
-class TestFileStore(SessionStoreTests):
+class TestFileStore(SessionStoreTests, MeteredStoreTests):
     @pytest.fixture
     def subject(self, tmp_path: Path) -> StoreSubject:
         return _Files(tmp_path)

@@ -81,7 +81,34 @@ CREATE SEQUENCE amplifier.lease_tokens;
 CREATE SEQUENCE amplifier.changes;
 """
 
-MIGRATIONS: Final = (_VERSION_1,)
+_ACCOUNTS: Final = """
+CREATE TABLE amplifier.accounts (
+    namespace text NOT NULL,
+    account text NOT NULL,
+    bucket text NOT NULL,
+    spent numeric NOT NULL DEFAULT 0,
+    PRIMARY KEY (namespace, account, bucket)
+);
+CREATE TABLE amplifier.reservations (
+    namespace text NOT NULL,
+    reservation_id text NOT NULL,
+    account text NOT NULL,
+    bucket text NOT NULL,
+    amount numeric NOT NULL,
+    expires timestamptz NOT NULL,
+    PRIMARY KEY (namespace, reservation_id, account, bucket)
+);
+CREATE INDEX reservations_account
+    ON amplifier.reservations (namespace, account, bucket);
+CREATE TABLE amplifier.pauses (
+    namespace text NOT NULL,
+    account text NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (namespace, account)
+);
+"""
+
+MIGRATIONS: Final = (_VERSION_1, _ACCOUNTS)
 """The step to version 1, the one from there to version 2, and so on; one that was released never changes."""
 
 

@@ -18,6 +18,7 @@ from amplifier_module_store_postgres import (
 )
 from amplifier_module_store_postgres._database import Database
 from amplifier_module_store_postgres._followers import Followers
+from amplifier_module_store_postgres._quotas import PostgresQuotas
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import (
     Lease,
@@ -68,6 +69,11 @@ class PostgresSessionStore:
     def in_namespace(self, namespace: str) -> PostgresSessionStore:
         """Return the sessions of another namespace over the same connections, which end with this store."""
         return attrs.evolve(self, namespace=namespace, is_owner=False)
+
+    @property
+    def quotas(self) -> PostgresQuotas:
+        """The accounts of the namespace, as `amplifier_sdk.MeteredStore` has them."""
+        return PostgresQuotas(self.database, self.namespace)
 
     async def acquire(self, session_id: str, *, owner: str, period: float) -> Lease:
         """Take the lease on a session; see the protocol, as of all methods."""

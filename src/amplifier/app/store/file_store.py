@@ -13,6 +13,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.file_quotas import QUOTAS, FileQuotas
 from amplifier.app.store.leases import LEASE, LeaseState, holding, take_lease
 from amplifier.app.store.log_files import (
     append_entries,
@@ -72,6 +73,11 @@ class FileSessionStore:
     """
 
     files: ProjectSessions
+
+    @property
+    def quotas(self) -> FileQuotas:
+        """The accounts beside the sessions, as `amplifier_sdk.MeteredStore` has them."""
+        return FileQuotas(self.files.root / QUOTAS)
 
     async def acquire(self, session_id: str, *, owner: str, period: float) -> Lease:
         """Take the lease on a session; see the protocol."""

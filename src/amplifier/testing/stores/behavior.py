@@ -39,7 +39,7 @@ class StoreSubject(Protocol):
         """Open the store; each call as another worker would, and all of them see the same sessions."""
 
     async def expire_leases(self) -> None:
-        """End all leases as if their periods had passed without a renewal."""
+        """End all leases, and reservations of accounts, as if their periods had passed without a renewal."""
 
 
 @attrs.frozen(kw_only=True)
