@@ -13,6 +13,7 @@ import pytest
 
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
+from amplifier.server.quotas import open_quotas
 from amplifier.server.records import waiting_turn
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores
@@ -38,13 +39,17 @@ class Fleet:
     server: StoredServer
 
     @asynccontextmanager
-    async def worker(self, name: str, **options: float) -> AsyncIterator[ServerStores]:
+    async def worker(
+        self, name: str, *, max_left: float = 600.0, **options: float
+    ) -> AsyncIterator[ServerStores]:
         """Run a worker for a block; it has files of its own."""
         stores = ServerStores(self.site.store, self.site.places)
-        setup = TurnSetup(self.server.options, ActivityLog(await stores.server()))
+        quotas = await open_quotas(stores)
+        activity = ActivityLog(await stores.server())
+        setup = TurnSetup(self.server.options, activity, quotas=quotas)
         folder = self.site.home / "working" / name
         known = WorkerOptions(name=name, period=options.pop("period", 5.0), **options)  # type: ignore[arg-type]  # of those names
-        worker = TurnWorker(stores, setup, known, folder)
+        worker = TurnWorker(stores, setup, known, folder, max_left=max_left)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(worker.work, self.engine)

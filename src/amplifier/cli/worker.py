@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.engines import WorkerOptions
 
 __all__ = ["worker"]
+
+_TENANT_TURNS: Final = 8
 
 
 @click.command()
@@ -37,9 +39,7 @@ __all__ = ["worker"]
 @click.option(
     "--max-tenant-turns",
     type=click.IntRange(1, 1000),
-    default=8,
-    show_default=True,
-    help="How many turns of one tenant at once, over all workers.",
+    help="How many turns of one tenant at once, over all workers; default the most of server.limits, else 8.",
 )
 @click.option(
     "--period",
@@ -64,7 +64,7 @@ def worker(
     store: str,
     name: str | None,
     max_turns: int,
-    max_tenant_turns: int,
+    max_tenant_turns: int | None,
     period: float,
     drain: float,
     profile: str | None,
@@ -91,6 +91,11 @@ def worker(
     require_server(backend)
     send_logs(debug=is_debug(ctx), as_json=json_logs)
     made_of = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
+    stores = stores_of(store)
+    from amplifier.server.quotas import read_limits
+
+    if max_tenant_turns is None:
+        max_tenant_turns = read_limits(stores.places).max_turns or _TENANT_TURNS
     options = WorkerOptions(
         name=name or f"worker-{uuid4().hex[:12]}",
         max_runs=max_turns,
@@ -98,7 +103,7 @@ def worker(
         period=period,
         drain=drain,
     )
-    working = partial(_work, engine, stores_of(store), made_of, options)
+    working = partial(_work, engine, stores, made_of, options)
     anyio.run(working, backend=backend)
 
 
@@ -111,17 +116,22 @@ async def _work(
     from amplifier.cli._terminal import notice
     from amplifier.server.activity import ActivityLog
     from amplifier.server.engines import open_named_engine
+    from amplifier.server.quotas import open_quotas
     from amplifier.server.served_turns import TurnSetup
     from amplifier.server.workers import TurnWorker
 
     engine = await open_named_engine(url)
     try:
         activity = ActivityLog(await stores.server())
-        setup = TurnSetup(made_of, activity)
+        quotas = await open_quotas(stores)
+        setup = TurnSetup(made_of, activity, quotas=quotas)
         folder = stores.places.state / "working"
         turns, stop = TurnWorker(stores, setup, options, folder), anyio.Event()
         async with anyio.create_task_group() as group:
             await group.start(partial(listen_for_signals, stop))
+            if quotas is not None:
+                # until the last turn has ended: what is held is renewed
+                group.start_soon(quotas.run)
             async with anyio.create_task_group() as working:
                 working.start_soon(turns.work, engine)
                 notice(f"Worker {options.name} takes turns")

@@ -24,6 +24,7 @@ from amplifier.server.followers import Followers
 from amplifier.server.insights import Insights
 from amplifier.server.members import Member, Members
 from amplifier.server.page_routes import page_routes
+from amplifier.server.quotas import SharedQuotas, open_quotas
 from amplifier.server.readiness import Readiness
 from amplifier.server.reaper import Reaper
 from amplifier.server.roles import Role
@@ -91,14 +92,18 @@ class StoredServer:
 
         Raises:
             StoreError: the store cannot be opened.
+            ConfigError: the settings of `server.limits` have problems.
         """
         try:
             store = await self.stores.server()
             members, activity = Members(TokenStore(store)), ActivityLog(store)
             await members.load()
+            quotas = await open_quotas(self.stores)
             async with open_group() as group:
                 group.start_soon(members.follow)
-                engine = self._engine(group, activity)
+                if quotas is not None:
+                    group.start_soon(quotas.run)
+                engine = self._engine(group, activity, quotas)
                 group.start_soon(Reaper(self.stores, members, engine, _REAP).run)
                 sessions = StoredSessions(
                     self.stores,
@@ -106,6 +111,7 @@ class StoredServer:
                     Followers(group, self.limits),
                     self.limits,
                     self.metrics,
+                    quotas,
                 )
                 self._app = self._made(sessions, members, activity)
                 try:
@@ -116,10 +122,13 @@ class StoredServer:
         finally:
             await self.stores.aclose()
 
-    def _engine(self, group: TaskGroup, activity: ActivityLog) -> TurnEngine:
+    def _engine(
+        self, group: TaskGroup, activity: ActivityLog, quotas: SharedQuotas | None
+    ) -> TurnEngine:
         if self.queue is not None:
             return QueuedTurns(self.queue)
-        return LocalTurns(group, TurnSetup(self.options, activity, self.metrics))
+        setup = TurnSetup(self.options, activity, self.metrics, quotas)
+        return LocalTurns(group, setup)
 
     def _made(
         self, sessions: StoredSessions, members: Members, activity: ActivityLog

@@ -25,6 +25,7 @@ from amplifier.app.traces.page import page_data
 from amplifier.app.traces.writer import read_trace
 from amplifier.server.activity import ActivityLog
 from amplifier.server.members import Member
+from amplifier.server.quota_views import describe_quotas, quota_metrics
 from amplifier.server.records import is_open_approval
 from amplifier.server.roles import Role, may
 from amplifier.server.sessions import StoredSessions
@@ -71,6 +72,7 @@ class Insights:
             ("reader", f"{one}/trace", self.show_trace),
             ("reader", f"{one}/logs", self.show_logs),
             ("reader", "/cost", self.show_cost),
+            ("reader", "/limits", self.show_limits),
             ("owner", "/audit", self.show_audit),
         )
         for role, path, endpoint in reading:
@@ -139,9 +141,8 @@ class Insights:
     async def show_cost(self, _request: Request, client: Client) -> Response:
         """Show what turns cost by day in UTC and tenant: the caller's, or all for who owns the server."""
         assert isinstance(client, Member)
-        owns_server = client.tenant == DEFAULT_TENANT and may(client.role, "owner")
         days: dict[tuple[str, str], _Day] = {}
-        wanted = None if owns_server else client.tenant
+        wanted = None if _owns_server(client) else client.tenant
         for tenant, entries in (await self.activity.read_costs(wanted)).items():
             for entry in entries:
                 assert isinstance(entry.data, dict)
@@ -152,6 +153,15 @@ class Insights:
             for (day, tenant), amounts in sorted(days.items())
         ]
         return JSONAnswer({"tenant": client.tenant, "days": listed})
+
+    async def show_limits(self, _request: Request, client: Client) -> Response:
+        """Show what the tenant may use with others, and how much of it is used; of all for who owns the server."""
+        assert isinstance(client, Member)
+        quotas = self.sessions.quotas
+        if quotas is None:
+            return JSONAnswer({"tenant": client.tenant, "accounts": [], "paused": []})
+        wanted = None if _owns_server(client) else client.tenant
+        return JSONAnswer(await describe_quotas(quotas, client.tenant, only=wanted))
 
     async def show_audit(self, _request: Request, client: Client) -> Response:
         """Show who changed what in the tenant, the latest last."""
@@ -171,7 +181,13 @@ class Insights:
             told = f"Metrics are of all tenants; only {DEFAULT_TENANT!r} reads them"
             raise RequestError(403, "forbidden", told)
         text = self.sessions.metrics.to_text()
+        if self.sessions.quotas is not None:
+            text += await quota_metrics(self.sessions.quotas)
         return Response(text, media_type=METRICS_TYPE)
+
+
+def _owns_server(client: Member) -> bool:
+    return client.tenant == DEFAULT_TENANT and may(client.role, "owner")
 
 
 @attrs.define

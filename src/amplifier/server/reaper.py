@@ -9,6 +9,7 @@ import anyio
 import attrs
 
 from amplifier.kernel.reports import report
+from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
 from amplifier.server.records import running_turn, waiting_turn, with_turn_ended
 from amplifier.server.stores import ServerStores, Tenant
@@ -74,7 +75,7 @@ async def end_left_turn(tenant: Tenant, session_id: str) -> None:
         if record is not None:
             await without_left_turn(tenant, lease, record)
     finally:
-        await store.release(lease)
+        await release_lease(store, lease)
 
 
 async def without_left_turn(

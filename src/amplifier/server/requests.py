@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import attrs
 from starlette.requests import Request
@@ -17,6 +17,7 @@ from amplifier_sdk.stores import StoredQuestion
 __all__ = [
     "NewSession",
     "NewTurn",
+    "Priority",
     "QuestionAnswer",
     "answer_to",
     "last_event",
@@ -25,6 +26,9 @@ __all__ = [
     "search_of",
     "session_id_of",
 ]
+
+Priority: TypeAlias = Literal["high", "normal", "low"]
+"""How soon a turn begins: each is ten minutes ahead of the next one."""
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MAX_DIGITS: Final = 18
@@ -56,9 +60,11 @@ class NewTurn:
 
     Args:
         prompt: what is asked: a text, or texts and media in order.
+        priority: how soon it begins among the tenant's turns that wait in a queue.
     """
 
     prompt: str | PromptParts
+    priority: Priority = "normal"
 
 
 @attrs.frozen(kw_only=True)

@@ -28,6 +28,8 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.server.activity import ActivityLog
+from amplifier.server.model_gate import ModelGate
+from amplifier.server.quotas import SharedQuotas
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
     CANCEL,
@@ -54,6 +56,7 @@ from amplifier_sdk.event_json import event_to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
+from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease
 from amplifier_sdk.streaming import TurnFinished
 from amplifier_sdk.trace_context import TraceParent, called_by, caller_of_turn
@@ -81,6 +84,8 @@ class AcceptedTurn:
         prompt: what was asked.
         lease: on the session; whoever runs the turn renews and releases it.
         caller: the span that asked for it.
+        minutes: how far behind others it is in a queue.
+        room: what it holds of the tenant's turns at once; whoever runs it gives it back.
     """
 
     tenant: Tenant
@@ -88,6 +93,8 @@ class AcceptedTurn:
     prompt: Prompt = attrs.field(repr=False)
     lease: Lease
     caller: TraceParent | None = attrs.field(factory=caller_of_turn)
+    minutes: int = 0
+    room: Reservation | None = None
 
 
 @attrs.frozen(eq=False)
@@ -98,11 +105,31 @@ class TurnSetup:
         options: what new sessions are made of.
         activity: notes what turns cost.
         metrics: counts them.
+        quotas: what all processes share; `None` where the store has no accounts.
     """
 
     options: PlanOptions
     activity: ActivityLog
     metrics: Metrics = attrs.field(factory=Metrics)
+    quotas: SharedQuotas | None = None
+
+    async def room_for_turn(self, tenant: str) -> Reservation | Refusal | None:
+        """Reserve room for a turn of a tenant; `None` where the tenant has no limit.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        claims = () if self.quotas is None else self.quotas.turn_claims(tenant)
+        if self.quotas is None or not claims:
+            return None
+        return await self.quotas.reserve(claims)
+
+    async def give_back(self, room: Reservation | None) -> None:
+        """Give back the room of a turn, also where this is cancelled."""
+        if room is None or self.quotas is None:
+            return
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_GRACE):
+            await self.quotas.settle(room, {})
 
 
 @attrs.define(eq=False)
@@ -227,6 +254,9 @@ class ServedTurn:
         )
         async with opening as opened:
             self._session = opened.session
+            if self.setup.quotas is not None:
+                coordinator = opened.session.coordinator
+                ModelGate(self.setup.quotas, turn.tenant.name, coordinator).register()
             self.recorder.redactor = redactor_of(opened.session.coordinator)
             assert self._approvals is not None  # made while it was opened
             await self._approvals.withdraw_left()

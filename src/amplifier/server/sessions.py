@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import time
 from typing import Final
@@ -15,8 +15,11 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from amplifier.server.budgets import require_budget
 from amplifier.server.followers import Followers
+from amplifier.server.leases import release_lease
 from amplifier.server.members import Member
+from amplifier.server.quotas import SharedQuotas
 from amplifier.server.reaper import without_left_turn
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
@@ -35,6 +38,7 @@ from amplifier.server.records import (
 from amplifier.server.requests import (
     NewSession,
     NewTurn,
+    Priority,
     QuestionAnswer,
     answer_to,
     last_event,
@@ -72,6 +76,9 @@ _PERIOD: Final = 15.0
 
 _HANDOVER: Final = 2.0
 _RETRY: Final = 0.05
+_MINUTES: Final[Mapping[Priority, int]] = {"high": 0, "normal": 10, "low": 20}
+"""How far behind others a turn is in a queue."""
+
 _TEXT: Final[JSONObject] = {"type": "string"}
 _NEW_TURN: Final = OutputSchema.of(NewTurn).schema
 _APPROVAL: Final = OutputSchema.of(QuestionAnswer).schema
@@ -87,6 +94,7 @@ class StoredSessions:
         followers: read their events.
         limits: the server's.
         metrics: what it did.
+        quotas: what all processes share; `None` where the store has no accounts.
     """
 
     stores: ServerStores
@@ -94,6 +102,7 @@ class StoredSessions:
     followers: Followers
     limits: ServerLimits
     metrics: Metrics
+    quotas: SharedQuotas | None = None
     _beginning: Counter[str] = attrs.field(factory=Counter)
 
     def operations(self) -> Iterator[tuple[Role, Operation]]:
@@ -224,8 +233,10 @@ class StoredSessions:
         name = None if wanted.name is None else _redacted(wanted.name)
         record = new_record(session_id, str(tenant.places.working_dir), name)
         lease = await tenant.store.acquire(session_id, owner="server", period=_PERIOD)
-        await tenant.store.write_record(lease, record)
-        await tenant.store.release(lease)
+        try:
+            await tenant.store.write_record(lease, record)
+        finally:
+            await release_lease(tenant.store, lease)
         return JSONAnswer(described(record, ()), 201)
 
     async def show_session(self, request: Request, client: Client) -> Response:
@@ -240,13 +251,18 @@ class StoredSessions:
         session_id = str(record["session_id"])
         lease = await _acquired(tenant, session_id, client.token.name)
         left = running_turn(record)
-        if left is not None and not await self.engine.is_left(tenant, session_id, left):
-            await tenant.store.release(lease)
-            raise _busy()
-        # the session itself first: what is left of a failure here is still listed
-        if await to_thread.run_sync(tenant.files.session, session_id) is not None:
-            await to_thread.run_sync(tenant.files.delete, session_id)
-        await tenant.store.delete(session_id, leases=[lease])
+        try:
+            if left is not None and not await self.engine.is_left(
+                tenant, session_id, left
+            ):
+                raise _busy()
+            # the session itself first: what is left of a failure here is still listed
+            if await to_thread.run_sync(tenant.files.session, session_id) is not None:
+                await to_thread.run_sync(tenant.files.delete, session_id)
+            await tenant.store.delete(session_id, leases=[lease])
+        except BaseException:
+            await release_lease(tenant.store, lease)
+            raise
         return Response(status_code=204)
 
     # -- turns
@@ -258,14 +274,26 @@ class StoredSessions:
         prompt = read_prompt(wanted.prompt)
         session_id, turn_id = str(record["session_id"]), str(uuid4())
         with self._room(tenant, client):
-            lease = await _acquired(tenant, session_id, client.token.name)
-            turn = AcceptedTurn(
-                tenant=tenant, turn_id=turn_id, prompt=prompt, lease=lease
-            )
+            if self.quotas is not None:
+                await require_budget(self.quotas, tenant.name)
+            room = await self.engine.admit(tenant.name)
             try:
-                await self._accept(turn)
+                lease = await _acquired(tenant, session_id, client.token.name)
+                turn = AcceptedTurn(
+                    tenant=tenant,
+                    turn_id=turn_id,
+                    prompt=prompt,
+                    lease=lease,
+                    minutes=_MINUTES[wanted.priority],
+                    room=room,
+                )
+                try:
+                    await self._accept(turn)
+                except BaseException:
+                    await release_lease(tenant.store, lease)
+                    raise
             except BaseException:
-                await tenant.store.release(lease)
+                await self.engine.dismiss(room)
                 raise
             await self.engine.start(turn)
         return JSONAnswer({"turn_id": turn_id, "state": "running"}, 202)
@@ -383,7 +411,7 @@ class StoredSessions:
             raise _busy()
         record = await without_left_turn(turn.tenant, lease, record)
         prompt = _redacted(prompt_text(turn.prompt))
-        await store_prompt(store, lease, turn.prompt)
+        await store_prompt(store, lease, turn.prompt, turn.minutes)
         await store.write_record(lease, with_new_turn(record, turn.turn_id, prompt))
         event: JSONObject = {
             "type": "turn_started",
@@ -421,7 +449,7 @@ class StoredSessions:
             await end_turn(turn, recorder, {"type": "turn_cancelled"})
             await self.engine.forget(turn_id)
         finally:
-            await store.release(lease)
+            await release_lease(store, lease)
 
 
 async def _acquired(tenant: Tenant, session_id: str, owner: str) -> Lease:
@@ -434,9 +462,11 @@ async def _acquired(tenant: Tenant, session_id: str, owner: str) -> Lease:
     with anyio.move_on_after(_HANDOVER):
         while True:
             try:
-                return await tenant.store.acquire(
-                    session_id, owner=owner, period=_PERIOD
-                )
+                # a lease that is taken is known here, also where this is cancelled now
+                with anyio.CancelScope(shield=True):
+                    return await tenant.store.acquire(
+                        session_id, owner=owner, period=_PERIOD
+                    )
             except LeaseHeldError:
                 await anyio.sleep(_RETRY)
     raise _busy()

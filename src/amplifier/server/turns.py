@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from amplifier.app.questions.stored_approvals import is_waited_for
 from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_json
 from amplifier.kernel.reports import report
+from amplifier.server.leases import release_lease
 from amplifier.server.records import (
     is_open_approval,
     running_turn,
@@ -21,9 +22,11 @@ from amplifier.server.records import (
 )
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
+from amplifier.serving.errors import RequestError
 from amplifier_sdk.errors import LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
+from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, SessionStore
 from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
@@ -31,6 +34,7 @@ __all__ = [
     "LocalTurns",
     "TurnEngine",
     "read_stored_caller",
+    "read_stored_minutes",
     "read_stored_prompt",
     "resumed_turn",
     "store_prompt",
@@ -45,6 +49,17 @@ _PERIOD: Final = 15.0
 
 class TurnEngine(Protocol):
     """What runs the turns that a server takes."""
+
+    async def admit(self, tenant: str) -> Reservation | None:
+        """Reserve room for a turn of a tenant, where it runs at once and the tenant has a limit; `start` takes it over.
+
+        Raises:
+            RequestError: there is none.
+            StoreError: the store does not answer.
+        """
+
+    async def dismiss(self, room: Reservation | None) -> None:
+        """Give back the room of a turn that is not started."""
 
     async def start(self, turn: AcceptedTurn) -> None:
         """Have a turn run; it is stored, and what becomes of it is read from the store."""
@@ -75,6 +90,18 @@ class LocalTurns:
     setup: TurnSetup
     _running: Counter[str] = attrs.field(factory=Counter)
 
+    async def admit(self, tenant: str) -> Reservation | None:
+        """Reserve room for a turn of a tenant, among the turns of all processes."""
+        made = await self.setup.room_for_turn(tenant)
+        if isinstance(made, Refusal):
+            message = f"{made.claim.limit} turns of the tenant run, in all processes"
+            raise RequestError(429, "too_many_turns", message, {"Retry-After": "1"})
+        return made
+
+    async def dismiss(self, room: Reservation | None) -> None:
+        """Give back the room of a turn that is not started."""
+        await self.setup.give_back(room)
+
     async def start(self, turn: AcceptedTurn) -> None:
         """Have a turn run in a task of its own."""
         # counted before its task runs: others may come meanwhile
@@ -83,9 +110,20 @@ class LocalTurns:
 
     async def wake(self, tenant: Tenant, session_id: str) -> None:
         """Have the turn of a session continue here."""
-        turn = await resumed_turn(tenant, session_id)
+        if await _resumable(tenant.store, session_id) is None:
+            return
+        room = await self.setup.room_for_turn(tenant.name)
+        if isinstance(room, Refusal):
+            return  # a reaper wakes it again
+        turn = None
+        try:
+            turn = await resumed_turn(tenant, session_id)
+        finally:
+            if turn is None:
+                await self.setup.give_back(room)
         if turn is not None:
             self._running[tenant.name] += 1
+            turn = attrs.evolve(turn, room=room)
             self.group.start_soon(self._run, turn, True)  # noqa: FBT003  # no keywords there
 
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
@@ -113,6 +151,7 @@ class LocalTurns:
             has_ended = await served.run()
         finally:
             self._running[turn.tenant.name] -= 1
+            await self.setup.give_back(turn.room)
         if served.refused is not None:
             session_id = turn.lease.session_id
             report("server.turn_left", served.refused, session=session_id)
@@ -124,15 +163,23 @@ class LocalTurns:
 async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:
     """Take the lease for the turn of a session that waited, if nothing keeps it waiting and nobody runs it."""
     store = tenant.store
-    record = await store.read_record(session_id)
-    turn_id = None if record is None else waiting_turn(record)
-    if turn_id is None or await _is_asked(store, session_id, turn_id):
+    turn_id = await _resumable(store, session_id)
+    if turn_id is None:
         return None
     try:
         lease = await store.acquire(session_id, owner="server", period=_PERIOD)
     except LeaseHeldError:
         return None
     return await turn_under(tenant, lease, turn_id, state=waiting_turn)
+
+
+async def _resumable(store: SessionStore, session_id: str) -> str | None:
+    """Return the turn of a session that waited and waits for nothing any more."""
+    record = await store.read_record(session_id)
+    turn_id = None if record is None else waiting_turn(record)
+    if turn_id is None or await _is_asked(store, session_id, turn_id):
+        return None
+    return turn_id
 
 
 async def turn_under(
@@ -151,19 +198,24 @@ async def turn_under(
         state: which turn of a record is meant, the one that runs or the one that waits.
     """
     store, session_id = tenant.store, lease.session_id
-    # only now: it may have ended before the lease was taken
-    record = await store.read_record(session_id)
-    prompt = await read_stored_prompt(store, session_id)
-    if record is None or state(record) != turn_id or prompt is None:
-        await store.release(lease)
-        return None
-    return AcceptedTurn(
-        tenant=tenant,
-        turn_id=turn_id,
-        prompt=prompt,
-        lease=lease,
-        caller=await read_stored_caller(store, session_id),
-    )
+    turn = None
+    try:
+        # only now: it may have ended before the lease was taken
+        record = await store.read_record(session_id)
+        prompt = await read_stored_prompt(store, session_id)
+        if record is not None and state(record) == turn_id and prompt is not None:
+            caller = await read_stored_caller(store, session_id)
+            turn = AcceptedTurn(
+                tenant=tenant,
+                turn_id=turn_id,
+                prompt=prompt,
+                lease=lease,
+                caller=caller,
+            )
+    finally:
+        if turn is None:
+            await release_lease(store, lease)
+    return turn
 
 
 async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
@@ -177,7 +229,7 @@ async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
         if record is not None and running_turn(record) == turn_id:
             await store.write_record(lease, with_turn_waiting(record, turn_id))
     finally:
-        await store.release(lease)
+        await release_lease(store, lease)
 
 
 async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
@@ -188,12 +240,22 @@ async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:
     )
 
 
-async def store_prompt(store: SessionStore, lease: Lease, prompt: Prompt) -> None:
-    """Store the prompt of a turn, without secrets, and the span that asked for it, for whoever continues it."""
+async def store_prompt(
+    store: SessionStore, lease: Lease, prompt: Prompt, minutes: int = 0
+) -> None:
+    """Store the prompt of a turn, without secrets, and what else whoever queues or continues it needs.
+
+    Args:
+        store: where the session is.
+        lease: on the session.
+        prompt: what was asked.
+        minutes: how far behind others the turn is in a queue.
+    """
     caller = caller_of_turn()
     written = {
         "prompt": prompt_to_json(prompt),
         "traceparent": "" if caller is None else str(caller),
+        "minutes": minutes,
     }
     await store.write_document(lease, _PROMPT, json.dumps(written).encode())
 
@@ -212,3 +274,9 @@ async def read_stored_caller(
     """Return the span that asked for the last turn of a session: whichever machine runs it, its trace is one."""
     data = (await store.read_documents(session_id)).get(_PROMPT, b"{}")
     return TraceParent.parse(str(json.loads(data).get("traceparent", "")))
+
+
+async def read_stored_minutes(store: SessionStore, session_id: str) -> int:
+    """Return how far behind others the last turn of a session is in a queue."""
+    data = (await store.read_documents(session_id)).get(_PROMPT, b"{}")
+    return int(json.loads(data).get("minutes", 0))

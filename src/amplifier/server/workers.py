@@ -20,10 +20,11 @@ import attrs
 from amplifier.app.questions.stored_approvals import is_waited_for
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.kernel.reports import report
+from amplifier.server.leases import release_lease
 from amplifier.server.records import running_turn, waiting_turn
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import ServerStores, Tenant
-from amplifier.server.turns import turn_under
+from amplifier.server.turns import read_stored_minutes, turn_under
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.engines import (
     ExecutionEngine,
@@ -39,6 +40,7 @@ from amplifier_sdk.errors import (
     StoreUnavailableError,
 )
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, StoredQuestion
 
 __all__ = ["TURN", "QueuedTurns", "TurnWorker"]
@@ -47,6 +49,9 @@ TURN: Final = "amplifier.turn"
 """The name of the workflow of a turn."""
 
 _RETRY: Final = 0.25
+_FULL: Final = 1.0
+"""Seconds after which a turn is retried whose tenant has no room for it."""
+
 _PERIODS: Final = 4
 """How many periods a worker waits for the lease of one that died."""
 
@@ -61,11 +66,20 @@ class QueuedTurns:
 
     engine: ExecutionEngine
 
+    async def admit(self, tenant: str) -> Reservation | None:  # noqa: ARG002  # the protocol's
+        """Return `None`: workers take turns when there is room."""
+        return None
+
+    async def dismiss(self, room: Reservation | None) -> None:
+        """Do nothing: no room was reserved."""
+
     async def start(self, turn: AcceptedTurn) -> None:
         """Put a turn in the queue. Where that fails it is done later: the session says that the turn is to be run."""
-        await turn.tenant.store.release(turn.lease)
+        await release_lease(turn.tenant.store, turn.lease)
         with _reported():
-            await self._enqueue(turn.tenant, turn.lease.session_id, turn.turn_id)
+            await self._enqueue(
+                turn.tenant, turn.lease.session_id, turn.turn_id, turn.minutes
+            )
 
     async def wake(self, tenant: Tenant, session_id: str) -> None:
         """Send what was answered to the run of the turn that waited; where that fails it is done later."""
@@ -84,7 +98,8 @@ class QueuedTurns:
         """Return whether the run of a turn is over; one that was never queued is queued now."""
         run = await self.engine.find(turn_id)
         if run is None:
-            await self._enqueue(tenant, session_id, turn_id)
+            minutes = await read_stored_minutes(tenant.store, session_id)
+            await self._enqueue(tenant, session_id, turn_id, minutes)
             return False
         return run.is_over
 
@@ -97,14 +112,20 @@ class QueuedTurns:
         """Return 0: nothing runs in this process."""
         return 0
 
-    async def _enqueue(self, tenant: Tenant, session_id: str, turn_id: str) -> None:
+    async def _enqueue(
+        self, tenant: Tenant, session_id: str, turn_id: str, minutes: int
+    ) -> None:
         argument: JSONValue = {
             "tenant": tenant.name,
             "session_id": session_id,
             "turn_id": turn_id,
         }
         request = RunRequest(
-            run_id=turn_id, workflow=TURN, argument=argument, tenant=tenant.name
+            run_id=turn_id,
+            workflow=TURN,
+            argument=argument,
+            tenant=tenant.name,
+            priority=minutes,
         )
         await self.engine.start(request)
 
@@ -158,6 +179,20 @@ class TurnWorker:
             await context.wait_for_event(
                 question.question_id, timeout=_time_left(question)
             )
+        room = await self.setup.room_for_turn(tenant.name)
+        if isinstance(room, Refusal):
+            # the room is other turns', perhaps of a server that runs them itself
+            await context.sleep(f"full at {time():.0f}", _FULL)
+            return False
+        try:
+            return await self._attempt_in_room(context, tenant, session_id, turn_id)
+        finally:
+            await self.setup.give_back(room)
+
+    async def _attempt_in_room(
+        self, context: WorkflowContext, tenant: Tenant, session_id: str, turn_id: str
+    ) -> bool:
+        """Run a turn for which there is room as far as it goes here; return whether it is over."""
         turn = await self._taken(tenant, session_id, turn_id)
         if turn is None:
             return True
@@ -201,9 +236,11 @@ class TurnWorker:
         with anyio.move_on_after(_PERIODS * period):
             while True:
                 try:
-                    return await tenant.store.acquire(
-                        session_id, owner=owner, period=period
-                    )
+                    # a lease that is taken is known here, also where this is cancelled now
+                    with anyio.CancelScope(shield=True):
+                        return await tenant.store.acquire(
+                            session_id, owner=owner, period=period
+                        )
                 except LeaseHeldError:
                     await anyio.sleep(_RETRY)
         raise EngineError(f"Another process holds session {session_id!r}")

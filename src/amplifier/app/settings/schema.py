@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from amplifier.app.settings.shared_limits import SharedLimits
 from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import Limits
@@ -111,6 +112,13 @@ class _Sessions:
 
 
 @attrs.frozen(kw_only=True)
+class _Server:
+    """What `amplifier serve` and `amplifier worker` read, of the settings of the person who runs them alone."""
+
+    limits: SharedLimits = attrs.field(factory=SharedLimits)
+
+
+@attrs.frozen(kw_only=True)
 class DisplaySettings:
     """What a person is shown; `visibility` is whose content blocks: those meant for users, for developers, or all.
 
@@ -141,4 +149,5 @@ class SettingsSchema:
     instructions: InstructionSettings = attrs.field(factory=InstructionSettings)
     sessions: _Sessions = attrs.field(factory=_Sessions)
     limits: Limits = attrs.field(factory=Limits)
+    server: _Server = attrs.field(factory=_Server)
     ui: DisplaySettings = attrs.field(factory=DisplaySettings)

@@ -1,5 +1,5 @@
 // The page of a server: it asks this server alone, with the token that a person gave it.
-import { callOf, childrenOf, costTable, counted, factsOf, node, questionOf, titleOf, traceOf } from "./views.js";
+import { callOf, childrenOf, costTable, counted, factsOf, limitsOf, node, questionOf, titleOf, traceOf } from "./views.js";
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
@@ -82,8 +82,8 @@ async function questions() {
 }
 
 async function cost() {
-  const { days, tenant } = await read("/cost");
-  main.replaceChildren(node("h2", {}, "Cost"), costTable(days, tenant));
+  const [{ days, tenant }, { accounts, paused }] = await Promise.all([read("/cost"), read("/limits")]);
+  main.replaceChildren(node("h2", {}, "Cost"), costTable(days, tenant), ...limitsOf(accounts, paused, tenant));
 }
 
 async function session(id, mine) {

@@ -139,6 +139,25 @@ export function costTable(days, tenant) {
     node("tbody", {}, ...rows));
 }
 
+export function limitsOf(accounts, paused, tenant) {
+  const several = accounts.some((account) => account.tenant !== tenant);
+  const rows = accounts.map((account) => node("tr", {},
+    node("th", { scope: "row" }, [account.unit, account.window].filter(Boolean).join(" a ")),
+    several ? node("td", {}, account.tenant) : null,
+    node("td", { class: "number" }, `${account.spent} of ${account.limit}`), node("td", { class: "number" }, account.reserved),
+    node("td", { class: "wide" }, node("progress", {
+      max: account.limit, value: Number(account.spent) + Number(account.reserved),
+      "aria-label": `Used by ${account.tenant}: ${account.unit}`,
+    })), node("td", {}, account.renews || "")));
+  const head = [["Limit", ""], ...(several ? [["Tenant", ""]] : []), ["Used", "number"], ["Reserved", "number"], ["", "wide"], ["Renews", ""]];
+  const table = node("table", {}, node("caption", {}, "Limits of all processes together"),
+    node("thead", {}, node("tr", {}, ...head.map(([name, kind]) => node("th", { scope: "col", class: kind }, name)))),
+    node("tbody", {}, ...rows));
+  const waits = paused.map(({ account, seconds }) => node("p", { class: "failed" },
+    `${account} asks all to wait for ${Math.ceil(seconds)} s more.`));
+  return [...waits, ...(accounts.length ? [table] : [])];
+}
+
 export function traceOf(rows) {
   const end = Math.max(1, ...rows.map((row) => row[5]));
   if (!rows.length) return node("p", { class: "facts" }, "Nothing is recorded here.");
