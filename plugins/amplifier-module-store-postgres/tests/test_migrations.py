@@ -73,6 +73,8 @@ async def test_what_a_released_version_wrote_is_read_and_written_on(
     migrate(connection, MIGRATIONS[:1])
     connection.execute(ROWS.encode())
     migrate(connection, MIGRATIONS[:version])
+    # what migrates holds the lock until its connection is closed
+    connection.execute("SELECT pg_advisory_unlock_all()")
     url = server.url(connection.info.dbname)
     store = await open_store(url, namespace="shop")
     lease = await store.acquire("s1", owner="worker 2", period=60)
