@@ -28,6 +28,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     bounds.SessionTokens(),
     bounds.RecordedSpending(),
     bounds.TurnLimit(),
+    bounds.TenantBudget(),
     trust.Untrusted(),
     trust.TrustedHooks(),
     trust.TrustChanged(),

@@ -21,6 +21,7 @@ from amplifier.app.store.store import SessionStore
 from amplifier.compat.original.session import AmplifierSession as OriginalSession
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
+from amplifier.server.quotas import open_quotas
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
@@ -523,7 +524,8 @@ class ServedSession(EmbeddedStart):
             InMemoryEngine(),
         )
         stores = ServerStores("files", stage.places())
-        setup = TurnSetup(options, ActivityLog(await stores.server()))
+        activity = ActivityLog(await stores.server())
+        setup = TurnSetup(options, activity, quotas=await open_quotas(stores))
         folder = stage.places().home / "working"
         # nobody else may have what it lacks
         alone = WorkerOptions(name="w", drain=0)

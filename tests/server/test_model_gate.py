@@ -321,6 +321,37 @@ async def test_answer_without_usage_costs_what_was_reserved() -> None:
     assert reserved == 0
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        attrs.evolve(USED, cost_usd=Decimal(-5)),
+        attrs.evolve(USED, cost_usd=Decimal("NaN")),
+        attrs.evolve(USED, total_tokens=-1000),
+    ],
+    ids=["refund", "no number", "negative"],
+)
+async def test_answer_that_gives_something_back_costs_what_was_reserved(
+    said: Usage,
+) -> None:
+    all_ = processes(limits(tokens=day(100_000), cost_usd=day(5)))
+    async with all_.gated(build_session(answer("hi", usage=said))) as session:
+        await session.execute("go")
+
+    assert (await all_.spent("tokens"))[0] > 8000
+    assert await all_.spent() == [0, 0]
+
+
+async def test_pause_ends_though_a_vendor_asks_for_a_year() -> None:
+    all_ = processes(limits(max_wait=86_400.0))
+    error = RateLimitError("slow down", status_code=429, retry_after=3e7)
+    await failing(all_.gated(build_session(error)))
+    start = anyio.current_time()
+    async with all_.gated(build_session("hi")) as session:
+        await session.execute("go")
+
+    assert 3600 <= anyio.current_time() - start <= 3611
+
+
 @attrs.frozen
 class Ending:
     """How a request ends before its answer is there, and whether it is paid for."""

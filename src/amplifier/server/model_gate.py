@@ -177,9 +177,8 @@ class ModelGate:
     def _used(self, call: ModelCall, response: ChatResponse, bound: Usage) -> Usage:
         """Return what an answer used: what it says, and as much as was reserved where it says nothing."""
         usage = getattr(response, "usage", None)
-        if not isinstance(
-            usage, Usage
-        ):  # a loop written by hand may be answered anything
+        # a loop written by hand may be answered anything, and a vendor may say anything
+        if not isinstance(usage, Usage) or not _is_plausible(usage):
             usage = bound
         if usage.cost_usd is not None:
             return usage
@@ -202,6 +201,14 @@ class ModelGate:
 def _may_be_billed(error: LLMError) -> bool:
     """Whether the vendor may have worked on a request that failed: it began an answer, or took too long for one."""
     return isinstance(error, StreamError | LLMTimeoutError)
+
+
+def _is_plausible(usage: Usage) -> bool:
+    """Whether a use takes something; one that gave something back would be a way around a budget."""
+    cost = usage.cost_usd
+    return usage.total_tokens >= 0 and (
+        cost is None or (cost.is_finite() and cost >= 0)
+    )
 
 
 def _reason(account: str, left: float, refusal: Refusal | None) -> str:

@@ -47,7 +47,9 @@ _PERIOD: Final = 30.0
 _FRESH: Final = 0.5
 """Seconds for which the pauses that were read are taken as they were."""
 
-_MAX_PAUSE: Final = 86_400.0
+_MAX_PAUSE: Final = 3600.0
+"""Seconds of a pause at most: one request then asks whether it is still wanted."""
+
 _SPREAD: Final = 0.1
 _MIN_SPREAD: Final = 0.5
 _MAX_SPREAD: Final = 10.0

@@ -46,6 +46,7 @@ from amplifier_kit.redaction import redactor_of
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import (
+    BudgetExceededError,
     ConfigError,
     LeaseLostError,
     StoreUnavailableError,
@@ -232,6 +233,8 @@ class ServedTurn:
             # why it cannot run is no secret of the server's
             told: JSONObject = {"code": "session_refused", "message": str(error)}
             return {"type": "turn_failed", "error": told}
+        except BudgetExceededError as error:  # as somebody wanted it
+            return {"type": "turn_failed", "error": error_of_turn(error)}
         except Exception as error:  # modules fail as they like
             report("server.turn_failed", error, session=self.turn.lease.session_id)
             return {"type": "turn_failed", "error": error_of_turn(error)}

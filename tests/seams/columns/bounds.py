@@ -12,9 +12,16 @@ from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import PLANS, TALLY, Calls, Guard, Reasons, results_of
 from tests.seams.modules import SCRIPT, TOKENS, Call
 from tests.seams.stage import Made, Outcome, Stage
-from tests.seams.starts import Start
+from tests.seams.starts import MOVED, STARTS, Start
 
-__all__ = ["RecordedSpending", "Sandbox", "SessionCalls", "SessionTokens", "TurnLimit"]
+__all__ = [
+    "RecordedSpending",
+    "Sandbox",
+    "SessionCalls",
+    "SessionTokens",
+    "TenantBudget",
+    "TurnLimit",
+]
 
 
 class Sandbox(Guard):
@@ -115,6 +122,27 @@ class TurnLimit(Guard):
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.ran.count("tally") < self.limit
+
+
+class TenantBudget(Guard):
+    """A tenant's budget, which was lowered since: no process of a server asks a model beyond it."""
+
+    name = "tenant-budget"
+    calls: ClassVar[Calls] = (TALLY,) * 3
+    without: ClassVar[Reasons] = {
+        start.name: "only a server has tenants"
+        for start in (*STARTS, *MOVED)
+        if start.name != "served-session"
+    }
+
+    def tighten(self, stage: Stage, start: Start) -> None:
+        limits: JSONObject = {"tenants": {"*": {"tokens": {"day": 10}}}}
+        stage.made = Made(settings={"server": {"limits": limits}})
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert outcome.is_refused
+        assert outcome.asked == ()
+        assert "10 tokens a day" in outcome.told
 
 
 def _tokens(session: JSONObject) -> int:
