@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PER_SESSION", "SHARED", "SHOWN", "TYPED_CALLS"]
+__all__ = ["BACKGROUND", "PER_SESSION", "SHARED", "SHOWN", "TYPED_CALLS"]
+
+BACKGROUND: Final = "session.background"
+"""The capability with an `amplifier_sdk.delegation.SessionBackground`, of an application that holds the session open
+between its turns."""
 
 SHOWN: Final = "ui.shown"
 """The capability with what the application shows of the session's own turns: a frozen set of `answers`,
@@ -30,6 +34,7 @@ PER_SESSION: Final = frozenset(
     {
         "approval.register_provider",
         "self_delegation_depth",
+        BACKGROUND,
         "session.journal",
         "session.resume",
         "session.spawn",

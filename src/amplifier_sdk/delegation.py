@@ -7,7 +7,7 @@ to run children elsewhere. A stored child is found again through a `ChildStore`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import (
     Literal,
@@ -21,12 +21,14 @@ from typing import (
 
 import attrs
 
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.journal import Journal, RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
-from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.messages import Message, MessageDict
 
 __all__ = [
+    "BackgroundTask",
     "ChildObserver",
     "ChildRecord",
     "ChildResult",
@@ -37,11 +39,11 @@ __all__ = [
     "ProviderPreference",
     "ResumableChildStore",
     "ResumeOptions",
+    "SessionBackground",
     "SessionSpawn",
     "SpawnOptions",
     "ToolInheritance",
 ]
-
 
 ChildObserver: TypeAlias = Callable[[str, dict[str, object]], None]
 """Hears an event of a child, by its name and data; it is sync, decides nothing and must not block."""
@@ -147,6 +149,19 @@ class ChildRecord:
     provider_preferences: Sequence[ProviderPreference] = ()
     request: Mapping[str, JSONValue] = attrs.field(factory=dict)
     spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+    @property
+    def last_result(self) -> ChildResult:
+        """What its last turn came to, which has ended: the last that its model said."""
+        said = [each for each in self.messages if each.get("role") == "assistant"]
+        content = Message.from_dict(said[-1]).content if said else ""
+        if not isinstance(content, str):
+            content = "".join(
+                block.text for block in content if isinstance(block, TextBlock)
+            )
+        return ChildResult(
+            output=content, session_id=self.session_id, turn_count=self.turn_count
+        )
 
 
 @runtime_checkable
@@ -281,4 +296,40 @@ class ChildResume(Protocol):
             ChildNotFoundError: this session has no such child; one of another session is not found either.
             ConfigError: there is no such agent any more, or the plan that results has problems.
             SessionBusyError: the child runs a turn.
+        """
+
+
+class BackgroundTask(Protocol):
+    """Work in a session's background."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended, however that was."""
+
+    def cancel(self) -> None:
+        """Cancel it; where it has ended this does nothing."""
+
+    async def wait(self) -> None:
+        """Wait until it has ended, however that was."""
+
+
+class SessionBackground(Protocol):
+    """The capability `session.background`: run a function in a task of the session's own. No child inherits it."""
+
+    def __call__(
+        self, function: Callable[[], Awaitable[object]], /, *, name: str
+    ) -> BackgroundTask:
+        """Begin to run a function, which may outlive the running turn, and return at once.
+
+        A child that it makes is none of the turn's: it goes on when that is cancelled or ends, draws on the budget of
+        the turn also then, and is guarded as every child is. The session's clean-up cancels the task. What the
+        function raises is reported.
+
+        Args:
+            function: what is run.
+            name: what the task is called.
+
+        Raises:
+            OwnerTaskError: the session has no task group.
+            SessionClosedError: the session was cleaned up.
         """

@@ -33,6 +33,7 @@ __all__ = [
     "HAND_BEGIN",
     "HAND_GO",
     "HAND_GO_AGAIN",
+    "HAND_GO_BEHIND",
     "NOTES",
     "PROFILE",
     "Beginnings",
@@ -46,6 +47,7 @@ BEGIN: Final = "[a beginning]"
 GO: Final = "[the work]"
 HAND_BEGIN: Final = "[hand on the beginning]"
 HAND_GO: Final = "[hand on the work]"
+HAND_GO_BEHIND: Final = "[hand on the work behind it]"
 HAND_GO_AGAIN: Final = "[hand on more work]"
 
 PROFILE: Final = "guarded"
@@ -314,10 +316,10 @@ class Stage:
         result = CliRunner().invoke(main, list(arguments), input=input)
         return self.outcome(result.exit_code, result.stdout, result.stderr)
 
-    def chat(self, *arguments: str) -> Outcome:
+    def chat(self, *arguments: str, prompt: str | None = None) -> Outcome:
         """Run a command at a terminal that prints lines alone, whose input ends behind the prompt."""
         keyboard, terminal = os.openpty()
-        os.write(keyboard, f"{self.prompt}\n\x04".encode())
+        os.write(keyboard, f"{prompt or self.prompt}\n\x04".encode())
         screen, told = _Screen(), io.StringIO()
         code: object = None
         with (
@@ -478,6 +480,10 @@ def script(begin: Sequence[Call], go: Sequence[Call], prompt: str) -> Turns:
         GO: tuple(go),
         HAND_BEGIN: (Call("task", {"agent": "self", "instruction": BEGIN}),),
         HAND_GO: (Call("task", {"agent": "self", "instruction": prompt}),),
+        HAND_GO_BEHIND: (
+            Call("task", {"agent": "self", "instruction": prompt, "background": True}),
+            Call("task", {"action": "wait"}, child=True),
+        ),
         HAND_GO_AGAIN: (Call("task", {"instruction": prompt}, child=True),),
     }
 

@@ -31,7 +31,15 @@ from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.engines import WorkerOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
-from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
+from tests.seams.stage import (
+    BEGIN,
+    HAND_BEGIN,
+    HAND_GO,
+    HAND_GO_AGAIN,
+    HAND_GO_BEHIND,
+    Outcome,
+    Stage,
+)
 from tests.server.serving import ended
 from tests.serving.client import Caller, serving
 
@@ -275,6 +283,17 @@ class Child(Start):
         return stage.amplifier(
             "run", HAND_GO, *stage.composition(), "--backend", stage.backend
         )
+
+
+class BackgroundChild(Start):
+    """A child that works in the background of a chat."""
+
+    name = "background-child"
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.chat("chat", *stage.composition(), prompt=HAND_GO_BEHIND)
 
 
 class ResumedChild(Start):
@@ -700,6 +719,7 @@ STARTS: Final[tuple[Start, ...]] = (
     Import(),
     Child(),
     ResumedChild(),
+    BackgroundChild(),
     ChildById(),
     ForkedChild(),
     Acp(),

@@ -117,6 +117,7 @@ def team() -> Build:
         plan: Mapping[str, object] | None = None,
         context: Callable[[], object] = MockContextManager,
         session_id: str | None = None,
+        is_resumed: bool = False,
     ) -> Team:
         left = {agent: list(steps) for agent, steps in (scripts or {}).items()}
 
@@ -167,7 +168,10 @@ def team() -> Build:
             **(modules or {}),
         }
         session = AmplifierSession(
-            whole, ModuleLoader(modules=known, search_paths=[], path=[]), session_id
+            whole,
+            ModuleLoader(modules=known, search_paths=[], path=[]),
+            session_id,
+            is_resumed=is_resumed,
         )
         return Team(session, provider, events, coordinators)
 

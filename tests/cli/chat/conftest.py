@@ -125,6 +125,7 @@ class OpenChat(Protocol):
         loop: str = LOOP,
         live: bool = True,
         debug: bool = False,
+        agents: JSONObject | None = None,
     ) -> AbstractAsyncContextManager[Chat]: ...
 
 
@@ -142,6 +143,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         loop: str = LOOP,
         live: bool = True,
         debug: bool = False,
+        agents: JSONObject | None = None,
     ) -> AsyncIterator[Chat]:
         plan: JSONObject = {
             "session": {"orchestrator": loop, "context": "context-simple"},
@@ -150,12 +152,14 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             ],
             "tools": [name for name in modules if name.startswith("tool-")],
             "hooks": [name for name in modules if name.startswith("hooks-")],
+            "agents": agents or {},
         }
         board = Paper(has_live=live)
         async with (
             open_session(composed(plan, tmp_path / "shop")) as session,
             anyio.create_task_group() as group,
         ):
+            session.offer_background()
             talk = Talk.of(session)
             shown = ChatScreen(
                 board, Rendering(is_rich=False, has_colour=False), talk, debug

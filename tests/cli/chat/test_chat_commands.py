@@ -122,22 +122,20 @@ async def test_all_that_a_tool_put_out_is_shown_on_request(
 
 async def test_children_are_listed_and_opened(open_chat: OpenChat) -> None:
     async with open_chat([]) as chat:
-        chat.screen.type("/children")
-        await chat.screen.until_written("has no child sessions.")
+        chat.screen.type("/agents")
+        await chat.screen.until_written("There are no agents.")
         session = chat.talk.opened.session
         async with session.fork() as child:
             await child.coordinator.context.add_message(
                 {"role": "user", "content": "Look around."}
             )
             assert chat.conversation.status.text("", 100).endswith("1 child")
-            chat.screen.type("/children")
-            await chat.screen.until_written(
-                "1  fork  waits  Look around.", "/children N"
-            )
-            chat.screen.type("/children 1")
+            chat.screen.type("/agents")
+            await chat.screen.until_written("1  fork  waits  Look around.", "/agents N")
+            chat.screen.type("/agents 1")
             await chat.screen.until_written("## You\n\nLook around.")
-            chat.screen.type("/children 2")
-            await chat.screen.until_written("there are: 1")
+            chat.screen.type("/agents 2")
+            await chat.screen.until_written("in the list: 1")
 
 
 async def test_children_that_ended_are_listed_and_opened(
@@ -152,12 +150,12 @@ async def test_children_that_ended_are_listed_and_opened(
         )
         await stored(tmp_path / "shop", own, "", "hi", "Hello.")
         await stored(tmp_path / "shop", "s-2_other", "", "Not ours.", "No.")
-        chat.screen.type("/children")
-        await chat.screen.until_written("1  finder  done  Find milk.", "/children N")
-        chat.screen.type("/children 1")
+        chat.screen.type("/agents")
+        await chat.screen.until_written("1  finder  done  Find milk.", "/agents N")
+        chat.screen.type("/agents 1")
         await chat.screen.until_written("Found.")
-        chat.screen.type("/children 2")
-        await chat.screen.until_written("there are: 1")
+        chat.screen.type("/agents 2")
+        await chat.screen.until_written("in the list: 1")
     assert "Not ours." not in chat.screen.text
 
 

@@ -71,7 +71,7 @@ async def test_lines_are_handed_on_until_their_end(terminal: int) -> None:
         EnteredLine("one"),
         EnteredLine(""),
         EnteredLine("two words"),
-        EndOfInput(),
+        EndOfInput(is_gone=True),
     ]
 
 

@@ -138,6 +138,7 @@ class Cancel(Guard):
     calls: ClassVar[Calls] = (Call("pause"), TALLY)
     without: ClassVar[Reasons] = {
         "tool-invoke": "there is no step behind the first",
+        "background-child": "it outlives the turn; /agents stop and the chat's end stop it",
         "mcp-agent": "Ctrl-C ends the server; a client cancels its request",
         "served-session": "Ctrl-C ends the server; a client cancels the turn",
     }

@@ -53,7 +53,10 @@ class StreamingUi(Guard):
     """hooks-streaming-ui beside a command that shows the turn itself: everything is shown once."""
 
     name = "streaming-ui"
-    without: ClassVar[Reasons] = {"served-session": "its turns are shown as events"}
+    without: ClassVar[Reasons] = {
+        "served-session": "its turns are shown as events",
+        "background-child": "what it does is shown by /agents",
+    }
     begin: ClassVar[Calls] = ()
     calls: ClassVar[Calls] = (TALLY,)
 
@@ -89,6 +92,7 @@ class TypedMention(Guard):
         **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
         "served-session": "nobody at the machine typed it",
         "child": "a model writes to a child",
+        "background-child": "a model writes to a child",
         "mcp-agent": "another agent writes to it",
         "resumed-child": "a model writes to a child",
         "moved-child": "a model writes to a child",
@@ -185,7 +189,14 @@ class ShownMedia(Guard):
     without: ClassVar[Reasons] = {
         **dict.fromkeys(("chat", "continued-chat"), "what is shown there is mentioned"),
         **dict.fromkeys(
-            ("child", "mcp-agent", "resumed-child", "moved-child", "shared-child"),
+            (
+                "child",
+                "background-child",
+                "mcp-agent",
+                "resumed-child",
+                "moved-child",
+                "shared-child",
+            ),
             "a model writes to a child",
         ),
         **dict.fromkeys(
@@ -251,7 +262,13 @@ class PipedSize(PipedMention):
         **PipedMention.without,
         "served-session": "nothing is piped there",
         **dict.fromkeys(
-            ("child", "resumed-child", "moved-child", "shared-child"),
+            (
+                "child",
+                "background-child",
+                "resumed-child",
+                "moved-child",
+                "shared-child",
+            ),
             "a model writes to a child",
         ),
     }

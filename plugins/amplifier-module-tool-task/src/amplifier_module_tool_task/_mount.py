@@ -33,12 +33,16 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Ta
         "observability.events", _NAME, lambda: list(TASK_EVENTS)
     )
 
-    async def collect(*_: object) -> None:
+    tool = TaskTool(settings, coordinator, agents)
+
+    async def collect(event: str, _: object) -> None:
         await agents.collect()
+        if event == SESSION_RESUME:
+            await tool.background.recall()
 
     # Modules that are mounted after this one may contribute as well.
     for event in (SESSION_START, SESSION_RESUME):
         coordinator.register_cleanup(
             coordinator.hooks.register(event, collect, 0, _NAME, decides=False)
         )
-    return TaskTool(settings, coordinator, agents)
+    return tool

@@ -87,6 +87,22 @@ class Answers:
         text = f"{response}\n\n[session_id: {result.session_id}{ended}]"
         return ToolResult(output=output, content=[TextBlock(text=text)])
 
+    def stopped(self) -> ToolResult:
+        """Write that an agent was stopped, by the model, or with its session."""
+        message = f"The agent {self._name} was stopped before it had finished"
+        return self._failure(message, "cancelled", "", can_resume=True)
+
+    def interrupted(self, *, can_resume: bool) -> ToolResult:
+        """Write that the program ended while an agent worked.
+
+        Args:
+            can_resume: whether its session is stored.
+        """
+        message = (
+            f"The agent {self._name} was interrupted: the program ended while it worked"
+        )
+        return self._failure(message, "interrupted", "", can_resume=can_resume)
+
     def failed(
         self, error: Exception, *, can_resume: bool, known: Sequence[str]
     ) -> ToolResult:

@@ -56,6 +56,7 @@ class TaskConfig:
         max_recursion_depth: how many generations of agents there may be below a session; `None` leaves it to the
             session's `delegation_depth`, which is never passed.
         limits: upper limits of each turn of an agent.
+        max_background: how many agents work in the background at once, where the application has one; 0 is none.
         self_delegation: whether the agent `self`, a copy of the session itself, is offered.
         provider_preferences: whether a model may choose an agent's provider and model.
         max_answer_chars: characters of an agent's answer that a result holds; of a longer one the head and the tail.
@@ -72,6 +73,7 @@ class TaskConfig:
         default=None, validator=attrs.validators.optional(amount)
     )
     limits: AgentLimits = AgentLimits()
+    max_background: int = attrs.field(default=4, validator=amount)
     self_delegation: bool = True
     provider_preferences: bool = True
     max_answer_chars: int = attrs.field(default=20_000, validator=count)

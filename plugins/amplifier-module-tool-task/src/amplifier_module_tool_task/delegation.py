@@ -14,6 +14,7 @@ import attrs
 
 from amplifier_module_tool_task.agents import Agents
 from amplifier_module_tool_task.answers import Answers, read_result
+from amplifier_module_tool_task.background import BackgroundAgents
 from amplifier_module_tool_task.child_plan import Maker
 from amplifier_module_tool_task.config import TaskConfig
 from amplifier_module_tool_task.events import (
@@ -31,12 +32,27 @@ from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.delegation import ChildResume, SessionSpawn
 from amplifier_sdk.errors import ToolError
+from amplifier_sdk.events import Event
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["Delegations"]
 
 _MOST_KNOWN: Final = 200
+
+
+@attrs.frozen(eq=False)
+class _Delegation:
+    """One turn of an agent: the event that begins it, who follows it, and what runs it."""
+
+    event: Event[AgentSpawned] | Event[AgentResumed]
+    begin: AgentSpawned | AgentResumed
+    watch: DelegationProgress
+    turn: Callable[[], Awaitable[object]]
+
+    @property
+    def session_id(self) -> str:
+        return self.begin["sub_session_id"]
 
 
 @attrs.define(eq=False)
@@ -46,6 +62,7 @@ class Delegations:
     config: TaskConfig
     coordinator: Coordinator
     agents: Agents
+    background: BackgroundAgents
     _known: dict[str, str] = attrs.field(factory=dict)
 
     @property
@@ -79,7 +96,7 @@ class Delegations:
             inherit_context=request.depth,
             depth_left=self.depth_left - 1,
         )
-        watch = DelegationProgress(context, name)
+        watch = self._watch(request, context, name)
         options = await self._maker.options(
             request, name, context.tool_name, begin["depth_left"]
         )
@@ -89,12 +106,10 @@ class Delegations:
         # an application may have written the capability before it had observers
         if _takes(spawn, "observers"):
             options["observers"] = watch.observers
-        async with announced(
-            self.coordinator.hooks, TASK_AGENT_SPAWNED, begin
-        ) as ending:
-            return await self._run(
-                partial(spawn, **options), watch, ending, begin["sub_session_id"]
-            )
+        return await self._take(
+            _Delegation(TASK_AGENT_SPAWNED, begin, watch, partial(spawn, **options)),
+            is_background=request.background,
+        )
 
     async def resume(
         self, request: Request, session_id: str, context: ToolContext
@@ -119,7 +134,7 @@ class Delegations:
         )
         if agent is not None:
             begin["agent"] = agent
-        watch = DelegationProgress(context, agent or session_id)
+        watch = self._watch(request, context, agent or session_id)
         turn = partial(
             resume, sub_session_id=session_id, instruction=request.instruction
         )
@@ -131,24 +146,36 @@ class Delegations:
             turn,
             **{name: value for name, value in given.items() if _takes(resume, name)},
         )
-        async with announced(
-            self.coordinator.hooks, TASK_AGENT_RESUMED, begin
-        ) as ending:
-            return await self._run(turn, watch, ending, session_id)
-
-    async def _run(
-        self,
-        turn: Callable[[], Awaitable[object]],
-        watch: DelegationProgress,
-        ending: DelegationEnd,
-        session_id: str,
-    ) -> ToolResult:
-        """Run an agent's turn and write what came of it."""
-        answers = Answers(
-            agent=watch.agent, session_id=session_id, most=self.config.max_answer_chars
+        return await self._take(
+            _Delegation(TASK_AGENT_RESUMED, begin, watch, turn),
+            is_background=request.background,
         )
+
+    async def _take(
+        self, delegation: _Delegation, *, is_background: bool
+    ) -> ToolResult:
+        """Run an agent's turn, or let it run in the background."""
+        if not is_background:
+            return await self._run(delegation, self.config.max_answer_chars)
+        run = partial(self._run, delegation, self.background.max_answer_chars)
+        return await self.background.begin(
+            delegation.watch.agent, delegation.session_id, run
+        )
+
+    async def _run(self, delegation: _Delegation, most: int) -> ToolResult:
+        """Run an agent's turn between its two events, and write what came of it."""
+        async with announced(
+            self.coordinator.hooks, delegation.event, delegation.begin
+        ) as ending:
+            return await self._written(delegation, ending, most)
+
+    async def _written(
+        self, delegation: _Delegation, ending: DelegationEnd, most: int
+    ) -> ToolResult:
+        watch, session_id = delegation.watch, delegation.session_id
+        answers = Answers(agent=watch.agent, session_id=session_id, most=most)
         try:
-            result = read_result(await turn())
+            result = read_result(await delegation.turn())
         except Exception as error:
             # foreign code: what a child's modules raise is the agent's failure
             ending.error = error
@@ -162,6 +189,15 @@ class Delegations:
         ending.result = result
         self._remember(result.session_id, watch.agent)
         return answers.of(result)
+
+    def _watch(
+        self, request: Request, context: ToolContext, agent: str
+    ) -> DelegationProgress:
+        """Return who follows an agent; the call of one in the background has ended when it works."""
+        if request.background:
+            self.background.check()
+            context = ToolContext(tool_name=context.tool_name)
+        return DelegationProgress(context, agent)
 
     def _chosen(self, request: Request) -> str:
         """Return the agent that shall begin."""

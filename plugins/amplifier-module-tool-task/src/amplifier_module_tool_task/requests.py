@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import attrs
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:  # most agents begin with nothing
     from amplifier_module_tool_task.forms import Scope
     from amplifier_module_tool_task.inheritance import Depth
 
-__all__ = ["Request"]
+__all__ = ["Action", "Request"]
+
+Action: TypeAlias = Literal["run", "describe", "wait", "stop"]
+"""What a call does."""
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +28,8 @@ class Request:
     instruction: str
     agent: str | None = None
     session_id: str | None = None
-    describes: bool = False
+    action: Action = "run"
+    background: bool = False
     depth: Depth = "none"
     turns: int = 5
     scope: Scope = "conversation"
@@ -37,16 +41,21 @@ class Request:
         """Read arguments that fit the tool's schema, as the kernel has checked.
 
         Raises:
-            ToolError: the instruction says nothing.
+            ToolError: the instruction says nothing, or the agent is not named.
         """
+        action = cast("Action", given.get("action", "run"))
         instruction = _text(given.get("instruction"))
-        if instruction is None:
+        session_id = _text(given.get("session_id"))
+        if action in ("run", "describe") and instruction is None:
             raise ToolError("The instruction is empty; say what the agent shall do")
+        if action in ("wait", "stop") and session_id is None:
+            raise ToolError(f"Name the session_id of the agent to {action}")
         return cls(
-            instruction=instruction,
+            instruction=instruction or "",
             agent=_text(given.get("agent")),
-            session_id=_text(given.get("session_id")),
-            describes=given.get("action") == "describe",
+            session_id=session_id,
+            action=action,
+            background=given.get("background") is True,
             depth=cast("Depth", given.get("inherit_context", "none")),
             turns=cast("int", given.get("inherit_context_turns", 5)),
             scope=cast("Scope", given.get("context_scope", "conversation")),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["input_schema", "roles_of"]
 
@@ -14,7 +14,7 @@ _AGENT: Final = "The agent that does the work. Not needed with session_id. Agent
 
 
 def input_schema(
-    catalogue: str, *, preferences: bool, roles: Sequence[str]
+    catalogue: str, *, preferences: bool, roles: Sequence[str], background: bool
 ) -> JSONObject:
     """Return the JSON Schema of the arguments.
 
@@ -22,6 +22,7 @@ def input_schema(
         catalogue: the list of agents.
         preferences: whether a provider and a model may be chosen.
         roles: the roles of models that the session's loop knows.
+        background: whether an agent may work in the background.
     """
     properties: JSONObject = {
         "instruction": {
@@ -63,6 +64,11 @@ def input_schema(
     }
     if preferences:
         properties["provider_preferences"] = _PREFERENCES
+    required: list[JSONValue] = ["instruction"]
+    if background:
+        properties["background"] = _BACKGROUND
+        properties["action"] = _ACTIONS
+        required = []  # some actions need none
     if roles:
         properties["model_role"] = {
             "type": "string",
@@ -72,11 +78,24 @@ def input_schema(
     return {
         "type": "object",
         "properties": properties,
-        "required": ["instruction"],
+        "required": required,
         "additionalProperties": False,
     }
 
 
+_BACKGROUND: Final[JSONObject] = {
+    "type": "boolean",
+    "default": False,
+    "description": "Let the agent work in the background: the call returns at once, and you are informed when the agent"
+    " has ended, also in a later turn. For long work that nothing waits for.",
+}
+_ACTIONS: Final[JSONObject] = {
+    "type": "string",
+    "enum": ["run", "describe", "wait", "stop"],
+    "default": "run",
+    "description": "'run' and 'describe' need an instruction; 'describe' runs nothing: it describes the agent, or"
+    " without one those that fit the instruction. 'wait' and 'stop' are for the agent of session_id in the background.",
+}
 _PREFERENCES: Final[JSONObject] = {
     "type": "array",
     "items": {

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from amplifier_module_tool_task.agents import Agents
+from amplifier_module_tool_task.background import BackgroundAgents
 from amplifier_module_tool_task.catalogue import catalogue, details, fitting
 from amplifier_module_tool_task.config import TaskConfig
 from amplifier_module_tool_task.delegation import Delegations
 from amplifier_module_tool_task.requests import Request
 from amplifier_module_tool_task.schema import input_schema, roles_of
+from amplifier_module_tool_task.unread import UnreadAgents
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -48,8 +50,11 @@ class TaskTool:
         self._config = config
         self._coordinator = coordinator
         self._agents = agents
-        self._delegations = Delegations(config, coordinator, agents)
-        self._described: tuple[list[tuple[str, object]], JSONObject] | None = None
+        self.background = BackgroundAgents(
+            config, coordinator, UnreadAgents(coordinator)
+        )
+        self._delegations = Delegations(config, coordinator, agents, self.background)
+        self._described: tuple[object, JSONObject] | None = None
 
     @property
     def description(self) -> str:
@@ -66,17 +71,24 @@ class TaskTool:
         else:
             # A list of agents that cannot be called only costs tokens.
             plans = {}
-        told = [
-            (name, plan.get("description") if isinstance(plan, Mapping) else None)
-            for name, plan in plans.items()
-        ]
+        has_background = bool(plans) and self.background.is_offered
+        told = (
+            has_background,
+            [
+                (name, plan.get("description") if isinstance(plan, Mapping) else None)
+                for name, plan in plans.items()
+            ],
+        )
         # The same object each time keeps the request the same, and a vendor's cache
         # valid.
         if self._described is None or self._described[0] != told:
             shown = catalogue(plans, self._config.catalogue_chars)
             roles = roles_of(self._coordinator.config)
             schema = input_schema(
-                shown, preferences=self._config.provider_preferences, roles=roles
+                shown,
+                preferences=self._config.provider_preferences,
+                roles=roles,
+                background=has_background,
             )
             self._described = (told, schema)
         return self._described[1]
@@ -89,15 +101,21 @@ class TaskTool:
     async def execute(
         self, input: JSONObject, /, *, context: ToolContext | None = None
     ) -> ToolResult:
-        """Run an agent, resume one, or describe some; see `ToolWithContext`."""
+        """Run an agent, resume one, describe some, wait for one or stop it; see `ToolWithContext`."""
         request = Request.read(input)
         await self._agents.collect()
-        if request.describes:
-            return self._describe(request)
         call = context or ToolContext(tool_name=self.name)
-        if request.session_id is None:
-            return await self._delegations.spawn(request, call)
-        return await self._delegations.resume(request, request.session_id, call)
+        match request:
+            case Request(action="describe"):
+                return self._describe(request)
+            case Request(action="wait", session_id=str(session_id)):
+                return await self.background.wait(session_id)
+            case Request(action="stop", session_id=str(session_id)):
+                return await self.background.stop(session_id)
+            case Request(session_id=str(session_id)):
+                return await self._delegations.resume(request, session_id, call)
+            case _:
+                return await self._delegations.spawn(request, call)
 
     def _describe(self, request: Request) -> ToolResult:
         """Say all of one agent, or of those that fit the instruction best."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -38,7 +38,7 @@ from amplifier_kit.commands import WrittenText
 from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
-from amplifier_sdk.capabilities import SHOWN
+from amplifier_sdk.capabilities import BACKGROUND, SHOWN
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.journal import RecordedTurn
@@ -49,6 +49,7 @@ from amplifier_sdk.messages import MessageDict
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
     from amplifier_sdk.approvals import ApprovalProvider
+    from amplifier_sdk.delegation import BackgroundTask
 
 __all__ = ["OpenSession", "new_record", "open_session"]
 
@@ -132,6 +133,25 @@ class OpenSession:
             # one that was refused leaves the turn that runs to its own journal
             if has_begun and not self.session.is_suspended:
                 await self._store()
+
+    def offer_background(self) -> None:
+        """Let agents work on between the turns: the session is held open meanwhile, and the person is there."""
+        self.session.coordinator.register_capability(BACKGROUND, self._background)
+
+    def _background(
+        self, function: Callable[[], Awaitable[object]], /, *, name: str
+    ) -> BackgroundTask:
+        async def work() -> None:
+            try:
+                await function()
+            finally:
+                # the end of a turn that runs stores it as well
+                if self.kept is not None and not self.session.is_busy:
+                    with anyio.CancelScope(shield=True):
+                        spent = self.session.spending.to_dict()
+                        await self.kept.note_spending(spent)
+
+        return self.session.background(work, name=name)
 
     async def note_choice(self, provider: str | None, model: str | None) -> None:
         """Record who was chosen to answer while the session ran: who opens it again is answered by the same.

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import anyio
 import attrs
 from anyio import to_thread
 
@@ -59,6 +60,7 @@ class KeptSession:
     transcript: Transcript
     journal: FileJournal
     _clean: Clean | None = None
+    _noting: anyio.Lock = attrs.field(factory=anyio.Lock)
 
     def __attrs_post_init__(self) -> None:
         turns = untold(self.journal.turns, self.transcript.last_turn)
@@ -166,7 +168,8 @@ class KeptSession:
             # The prompt may hold a secret, which lists of sessions would show.
             message: MessageDict = {"role": "user", "content": prompt}
             prompt = str((await to_thread.run_sync(self._clean, message))["content"])
-        await self.write(attrs.evolve(self.record, prompt=beginning_of(prompt)))
+        async with self._noting:
+            await self.write(attrs.evolve(self.record, prompt=beginning_of(prompt)))
 
     async def note_turn(
         self,
@@ -183,11 +186,21 @@ class KeptSession:
         Raises:
             OSError: it was not stored; the journal still has the turn.
         """
-        record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
-        if spending is not None:
-            record = record.with_spending(spending)
         said = [message for message in messages if message.get("role") != "system"]
-        await self.store_turn(self.journal.turn_id or "", said, record)
+        async with self._noting:
+            record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
+            if spending is not None:
+                record = record.with_spending(spending)
+            await self.store_turn(self.journal.turn_id or "", said, record)
+
+    async def note_spending(self, spending: Mapping[str, JSONValue]) -> None:
+        """Store what the session has spent in all, between two turns.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        async with self._noting:
+            await self.write(self.record.with_spending(spending))
 
     async def store_turn(
         self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord

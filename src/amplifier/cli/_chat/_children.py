@@ -39,7 +39,7 @@ class ChildSessions:
     display: DisplaySettings
 
     async def listing(self) -> CommandAnswer:
-        """List the children: those that are open, then those that have ended, the latest first."""
+        """List the children: those that are open, then those that have ended, the latest first; else nothing."""
         opened, stored = self._open, await self._stored()
         known = {each.record.session_id: each for each in stored}
         table = []
@@ -51,10 +51,24 @@ class ChildSessions:
             named = _agent(ended.record.session_id, ended)
             table.append((named, "done", ended.record.prompt or ""))
         if not table:
-            return CommandAnswer(text="This session has no child sessions.")
+            return CommandAnswer(text="")
         numbered = [(str(number), *row) for number, row in enumerate(table, 1)]
         lines = rows(numbered, self.talk.columns)
-        return CommandAnswer(text="\n".join([*lines, "/children N shows one."]))
+        more = "/agents N shows what one says, /agents stop N stops it."
+        return CommandAnswer(text="\n".join([*lines, more]))
+
+    async def stop(self, number: int) -> CommandAnswer:
+        """Stop one that works, by its number in the list; what it has written stays.
+
+        Raises:
+            CommandError: none that works has this number.
+        """
+        opened = self._open
+        if not 0 < number <= len(opened):
+            raise CommandError(f"Agents at work: {len(opened)}")
+        child = opened[number - 1]
+        await child.coordinator.request_cancel(immediate=True)
+        return CommandAnswer(text=f"{_agent(child.session_id, None)} is stopped.")
 
     async def show(self, number: int) -> CommandAnswer:
         """Show what one of them says, by its number in the list.
@@ -66,13 +80,13 @@ class ChildSessions:
         if 0 < number <= len(opened):
             child = opened[number - 1]
             messages: Sequence[MessageDict]
-            messages = await child.coordinator.context.get_messages()
+            messages = await _messages(child)
             redactor = redactor_of(child.coordinator)
         else:
             ended = _ended(opened, await self._stored())
             if not len(opened) < number <= len(opened) + len(ended):
                 count = len(opened) + len(ended)
-                raise CommandError(f"Child sessions that there are: {count}")
+                raise CommandError(f"Agents in the list: {count}")
             messages = await _read(ended[number - len(opened) - 1])
             redactor = redactor_of(self.talk.opened.session.coordinator)
         # what messages say takes longer to load than most commands need
@@ -122,11 +136,20 @@ def _agent(session_id: str, stored: StoredSession | None) -> str:
 
 
 def _state(child: AmplifierSession) -> str:
+    if child.family.is_detached:
+        return "background"
     return "works" if child.is_busy else "waits"
+
+
+async def _messages(child: AmplifierSession) -> Sequence[MessageDict]:
+    """Return what an open child has said; nothing while its modules are being mounted."""
+    if not child.initialized:
+        return ()
+    return await child.coordinator.context.get_messages()
 
 
 async def _task(child: AmplifierSession) -> str:
     """Return what a child was asked, without secrets."""
-    messages = await child.coordinator.context.get_messages()
-    asked = [words_of(each) for each in messages if each.get("role") == "user"]
+    said = await _messages(child)
+    asked = [words_of(each) for each in said if each.get("role") == "user"]
     return redactor_of(child.coordinator).redact_text(asked[0]) if asked else ""

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
+from amplifier.app.commands.inspection_commands import InspectionCommands
 from amplifier.app.instructions.agents_file import AGENTS_FILE, add_note
 from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.store.store import SessionStore
@@ -57,12 +58,13 @@ class ChatCommands:
             SessionCommand(name="expand", make=self._expand, argument_hint="[N]",
                            description="Show all that the last tool put out, or the Nth from the end"),
             SessionCommand(name="editor", make=self._editor, description="Write the prompt in your editor"),
-            SessionCommand(name="children", make=self._children, argument_hint="[N]",
-                           description="List the child sessions, or show what one says"),
+            SessionCommand(name="agents", make=self._agents, argument_hint="[N | stop N]",
+                           description="List the agents at work and those that there are, open one, or stop it"),
         ]  # fmt: skip
 
     async def _exit(self, _: str) -> CommandAnswer:
-        self.chat.end()
+        if self.chat.leave():
+            self.chat.end()
         return CommandAnswer(text="")
 
     async def _resume(self, arguments: str) -> CommandAnswer:
@@ -89,7 +91,8 @@ class ChatCommands:
             return CommandAnswer(text="")
         if chosen == own:
             raise CommandError("This is the session that is open")
-        self.chat.end(followed_by=chosen)
+        if not self.chat.leave(followed_by=chosen):
+            return CommandAnswer(text="")
         return CommandAnswer(text=f"On to session {chosen}.")
 
     async def _think(self, arguments: str) -> CommandAnswer:
@@ -134,11 +137,20 @@ class ChatCommands:
         await self.chat.edit()
         return CommandAnswer(text="")
 
-    async def _children(self, arguments: str) -> CommandAnswer:
+    async def _agents(self, arguments: str) -> CommandAnswer:
         children = ChildSessions(self.chat.talk, self.chat.display)
+        verb, _, number = arguments.partition(" ")
+        if verb == "stop":
+            return await children.stop(_number(number.strip()))
         if arguments:
             return await children.show(_number(arguments))
-        return await children.listing()
+        at_work = await children.listing()
+        there_are = await InspectionCommands(self.chat.talk).agents("")
+        if not at_work.text:
+            return there_are
+        return CommandAnswer(
+            text=f"{at_work.text}\n\nWork can be given to:\n{there_are.text}"
+        )
 
 
 def _listing(choices: SessionChoices) -> CommandAnswer:

@@ -50,6 +50,7 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 
 if TYPE_CHECKING:
+    from amplifier.kernel.sessions.session import AmplifierSession
     from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["ChatLoop"]
@@ -87,6 +88,8 @@ class ChatLoop:
     followed_by: str | None = None
     is_working: bool = False
     _is_over: bool = False
+    _may_leave: bool = False
+    _shown_background: tuple[AmplifierSession, ...] = ()
     _leaves_next: bool = False
     _is_stopping: bool = False
     _scope: anyio.CancelScope | None = None
@@ -180,8 +183,8 @@ class ChatLoop:
                 self._choose_next_mode()
             case Shortcut(command=name):
                 ask.send_nowait(Typed(name, ""))
-            case EndOfInput():
-                self._is_over = True
+            case EndOfInput(is_gone=is_gone):
+                self.leave(is_certain=is_gone)
                 self.waiting.wake()
 
     async def _answer_at_once(self, asked: MemoryObjectReceiveStream[Typed]) -> None:
@@ -193,10 +196,10 @@ class ChatLoop:
             self._renew()
 
     async def _tick(self) -> None:
-        """Let the clock of a running turn go on."""
+        """Let the clock of a running turn go on, and show what ended in the background."""
         while True:
             await anyio.sleep(_TICK)
-            if self.is_working:
+            if self.is_working or self.background != self._shown_background:
                 self._renew()
 
     def _interrupted(self) -> None:
@@ -207,7 +210,9 @@ class ChatLoop:
             return
         self._leaves_next = True
         if not self._stop() and not self._is_over:
-            self.screen.note("Ctrl-C again ends the chat, as Ctrl-D and /exit do.")
+            self.screen.note(
+                f"Ctrl-C again ends the chat, as Ctrl-D and /exit do.{self._stopped_with_it}"
+            )
             self._renew()
 
     def _stop(self) -> bool:
@@ -343,6 +348,7 @@ class ChatLoop:
             # no model is asked, so nothing is used
             painter.display = attrs.evolve(self.display, show_usage=False)
         self._painter, self._is_stopping = painter, False
+        self._may_leave = False
         try:
             await self._paint(made, painter)
         except TurnCancelled as cancelled:
@@ -401,6 +407,44 @@ class ChatLoop:
         if self._painter is not None:
             self._painter.display = display
 
+    @property
+    def background(self) -> tuple[AmplifierSession, ...]:
+        """The children that work in the background."""
+        children = self.talk.opened.session.family.open_children
+        return tuple(child for child in children if child.family.is_detached)
+
+    @property
+    def _stopped_with_it(self) -> str:
+        """What the end of the chat stops, as the end of a sentence; empty for nothing."""
+        count = len(self.background)
+        if not count:
+            return ""
+        who = "1 agent" if count == 1 else f"{count} agents"
+        return f" It stops {who} in the background, see /agents."
+
+    def leave(
+        self, *, is_certain: bool = False, followed_by: str | None = None
+    ) -> bool:
+        """End the chat once nothing runs; where that stops agents in the background, only when asked a second time.
+
+        Args:
+            is_certain: whether nobody is asked.
+            followed_by: as in `end`.
+
+        Returns:
+            Whether the chat ends.
+        """
+        stops = self._stopped_with_it
+        if stops and not (is_certain or self._may_leave):
+            self._may_leave = True
+            self.screen.note(f"Once more ends the chat.{stops}")
+            return False
+        if followed_by is None:
+            self._is_over = True
+        else:
+            self.end(followed_by=followed_by)
+        return True
+
     def end(self, *, followed_by: str | None = None) -> None:
         """End the chat once nothing runs; what waits is forgotten.
 
@@ -412,6 +456,7 @@ class ChatLoop:
         self.waiting.drop()
 
     def _renew(self) -> None:
+        self._shown_background = self.background
         self.screen.renew(
             self._painter, self.waiting, self.status, is_working=self.is_working
         )

@@ -258,7 +258,7 @@ class Keyboard:
             task.uncancel()
         except EOFError:  # the terminal is gone
             self._is_over = True
-            self._hand_on(EndOfInput())
+            self._hand_on(EndOfInput(is_gone=True))
         finally:
             # What was typed so far is the next prompt's beginning.
             self._text = self._session.default_buffer.text

@@ -40,7 +40,9 @@ class Interrupt:
 
 @attrs.frozen
 class EndOfInput:
-    """The end of the input: Ctrl-D, or the terminal is gone."""
+    """The end of the input: Ctrl-D, or with `is_gone` the terminal is gone, and nothing more can be asked."""
+
+    is_gone: bool = False
 
 
 @attrs.frozen

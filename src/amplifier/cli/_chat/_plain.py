@@ -45,9 +45,10 @@ class PlainKeyboard:
                 self._scope = scope
                 line = await read_line(sys.stdin.fileno())
                 self._is_prompting = False
-                take(EndOfInput() if line is None else EnteredLine(line.rstrip("\n")))
                 if line is None:
+                    take(EndOfInput(is_gone=True))
                     return
+                take(EnteredLine(line.rstrip("\n")))
 
     @asynccontextmanager
     async def away(self) -> AsyncIterator[None]:

@@ -103,10 +103,15 @@ class StatusLine:
         return f"{short_number(_tokens(usage))} tokens"
 
     def _children(self) -> str:
-        count = len(self.talk.opened.session.family.open_children)
-        if not count:
-            return ""
-        return f"{count} child" if count == 1 else f"{count} children"
+        children = self.talk.opened.session.family.open_children
+        behind = sum(child.family.is_detached for child in children)
+        beside = len(children) - behind
+        shown = []
+        if beside:
+            shown.append(f"{beside} child" if beside == 1 else f"{beside} children")
+        if behind:
+            shown.append(f"{behind} in background")
+        return ", ".join(shown)
 
 
 def _joined(parts: list[tuple[int, str]]) -> str:

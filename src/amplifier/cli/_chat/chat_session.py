@@ -115,6 +115,7 @@ class _Chat:
         )
         async with opening as opened:
             tell_opening(opened)
+            opened.offer_background()
             talk = Talk.of(opened)
             screen = ChatScreen(self._board, self._rendering, talk, self._debug)
             conversation = ChatLoop(

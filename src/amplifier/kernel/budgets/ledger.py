@@ -10,7 +10,22 @@ from amplifier.kernel.budgets.turn import TurnBudget
 from amplifier_sdk.errors import BudgetExceededError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.limits import LimitChanges, Limits
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "TurnShare"]
+
+
+@attrs.frozen(eq=False, repr=False)
+class TurnShare:
+    """What work draws on that a turn began and that may outlive it, also once the turn has ended.
+
+    Args:
+        account: the turn's, else that of its session.
+        changes: the limits that the turn was given.
+        turn: its budget; `None` where no turn ran.
+    """
+
+    account: Account
+    changes: LimitChanges | None = None
+    turn: TurnBudget | None = None
 
 
 @attrs.define(eq=False, repr=False)
@@ -18,7 +33,8 @@ class Ledger:
     """A session's account; `parent` is the ledger of the session that it is a child of.
 
     `spending` is what all its turns and those of its children spent, in earlier processes as well. `running` is the
-    budget of the turn that runs, and `changes` are the limits that this turn was given.
+    budget of the turn that runs, and `changes` are the limits that this turn was given. `drawn` is what a session draws
+    on that was made in its parent's background.
 
     Args:
         limits: the session's.
@@ -31,6 +47,7 @@ class Ledger:
     parent: Ledger | None = None
     running: TurnBudget | None = None
     changes: LimitChanges | None = None
+    drawn: TurnShare | None = None
     _account: Account | None = None
 
     def limits_of(self, changes: LimitChanges | None) -> Limits:
@@ -84,21 +101,35 @@ class Ledger:
             # `children` counts turns of children, so this one is counted by its parent
             child = Spending(children=1)
             child.add(total)
-            self.parent.absorb(child)
+            self.parent.absorb(child, self.drawn)
 
     @property
     def reached(self) -> Reached | None:
         """The limit that leaves nothing for a child, if there is one."""
         return self.account_for_children().reached
 
-    def absorb(self, child: Spending) -> None:
-        """Count what a child's turn spent: for the running turn, else for the session alone."""
-        if self.running is not None:
-            self.running.absorb(child)
+    def absorb(self, child: Spending, drawn: TurnShare | None = None) -> None:
+        """Count what a child's turn spent: for the running turn, else for the session alone.
+
+        Args:
+            child: what it spent.
+            drawn: what the child drew on, where that is the share of one turn; a later turn is not charged with it.
+        """
+        running = self.running
+        if running is not None and (drawn is None or drawn.turn is running):
+            running.absorb(child)
             return
         self.spending.add(child)
         if self.parent is not None:
-            self.parent.absorb(child)
+            self.parent.absorb(child, self.drawn)
+
+    def share(self) -> TurnShare:
+        """Return what work that begins now draws on, also after the running turn."""
+        if self.running is None:
+            changes = None
+        else:
+            changes = self.changes
+        return TurnShare(self.account_for_children(), changes, self.running)
 
     @property
     def _has_account(self) -> bool:
@@ -131,8 +162,14 @@ class Ledger:
             self._account.parent = None
         else:
             # anew each time: the parent may run another turn by now, or none
-            self._account.parent = self.parent.account_for_children()
+            self._account.parent = self._account_above(self.parent)
         return self._account
+
+    def _account_above(self, parent: Ledger) -> Account:
+        """Return the account of the parent's that the session draws on."""
+        if self.drawn is not None:
+            return self.drawn.account
+        return parent.account_for_children()
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
+from amplifier.kernel.sessions.background import work_of
 from amplifier.kernel.sessions.child_plans import (
     SpawnRequest,
     child_plan,
@@ -25,7 +26,6 @@ from amplifier.kernel.sessions.child_records import ChildRecords
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.turn.routes import find_route
 from amplifier.kernel.turn.slots import call_slot_released
-from amplifier_sdk.content import TextBlock
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -39,7 +39,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.limits import LimitChanges
-from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
     from amplifier.kernel.sessions.session import AmplifierSession
@@ -106,7 +106,7 @@ class Children:
         if found is None:
             return await self._run(record, request)
         if request.continues and found.parent_id == session.session_id:
-            return _answered(found)
+            return found.last_result
         raise SessionError(
             f"There is a session {record.session_id!r} already; resume it, or choose another id"
         )
@@ -263,8 +263,10 @@ class Children:
         self, child: AmplifierSession, given: LimitChanges | None
     ) -> LimitChanges | None:
         """Return the limits of a child's turn: none is looser than those of its parent's, running or next."""
-        ledger = self.session.ledger
-        if ledger.running is not None:
+        ledger, drawn = self.session.ledger, child.ledger.drawn
+        if drawn is not None:
+            changes = drawn.changes
+        elif ledger.running is not None:
             changes = ledger.changes
         else:
             changes = None
@@ -307,7 +309,11 @@ class Children:
             )
         if parent.family.depth_left <= 0:
             raise BudgetExceededError("delegation_depth", parent.family.depth)
-        reached = parent.ledger.reached
+        work = work_of(parent)
+        if work is not None:
+            reached = work.share.account.reached
+        else:
+            reached = parent.ledger.reached
         if reached is not None:
             raise BudgetExceededError(*reached)
         # an application's subclass of the session makes children of its own kind
@@ -352,19 +358,6 @@ async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
         return
     for message in messages:
         await context.add_message(message)
-
-
-def _answered(record: ChildRecord) -> ChildResult:
-    """Return what the last turn of a child came to, which is over."""
-    said = [each for each in record.messages if each.get("role") == "assistant"]
-    content = Message.from_dict(said[-1]).content if said else ""
-    if not isinstance(content, str):
-        content = "".join(
-            block.text for block in content if isinstance(block, TextBlock)
-        )
-    return ChildResult(
-        output=content, session_id=record.session_id, turn_count=record.turn_count
-    )
 
 
 def _beginning(

@@ -2,20 +2,24 @@
 
 A cancel means all work that has begun below the session: turns that run, whether or not a turn of its parent does,
 children that are being opened for one, and whatever tasks of a cancelled turn begin later. A session that is idle
-hears nothing of it, and its next turn is new work.
+hears nothing of it, and its next turn is new work. A child of the session's background is no such work: it is
+cancelled itself, or with the session.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from amplifier.kernel.sessions.background import work_of
 from amplifier.kernel.spans import is_of_cancelled_turn
+from amplifier.kernel.suspension import Suspension
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from amplifier.kernel.sessions.background import BackgroundWork
     from amplifier.kernel.sessions.children import Children
     from amplifier.kernel.sessions.session import AmplifierSession
 
@@ -25,7 +29,8 @@ __all__ = ["Family"]
 class Family:
     """A session's parent and children; `depth` counts the sessions above it, `depth_left` those it may have below.
 
-    `runs_once` says that the session was made for one turn, and is at work from then on.
+    `runs_once` says that the session was made for one turn, and is at work from then on, `is_detached` that it was made
+    in its parent's background.
     """
 
     __slots__ = (
@@ -33,6 +38,7 @@ class Family:
         "_leave",
         "depth",
         "depth_left",
+        "is_detached",
         "parent",
         "runs_once",
         "session",
@@ -42,6 +48,7 @@ class Family:
         self.session: AmplifierSession = session
         self.parent: AmplifierSession | None = None
         self.runs_once: bool = False
+        self.is_detached: bool = False
         self.depth: int = 0
         self.depth_left: int = session.plan.session.limits.delegation_depth
         self._children: Children | None = None
@@ -66,17 +73,24 @@ class Family:
         self.depth_left = min(self.depth_left, parent.family.depth_left - 1)
         self.session.ledger.parent = parent.ledger
         own.decisions.ask_with(above.decisions)
-        above.cancellation.register_child(own.cancellation)
-        disinherit = own.inherit(above)
-        forget = above.cancellation.on_cancel(self.hear_cancel)
+        leave = ExitStack()
+        leave.callback(parent.family.children.release, self.session)
+        leave.callback(own.inherit(above))
+        work = work_of(parent)
+        if work is None:
+            token = above.cancellation
+            token.register_child(own.cancellation)
+            leave.callback(token.unregister_child, own.cancellation)
+            leave.callback(token.on_cancel(self.hear_cancel))
+        else:
+            self._detach(work)
+        self._leave = leave.close
 
-        def leave() -> None:
-            forget()
-            disinherit()
-            above.cancellation.unregister_child(own.cancellation)
-            parent.family.children.release(self.session)
-
-        self._leave = leave
+    def _detach(self, work: BackgroundWork) -> None:
+        """Be no part of the parent's turns: draw on what the work has, and be suspended with none of them."""
+        self.is_detached = True
+        self.session.ledger.drawn = work.share
+        self.session.coordinator.decisions.suspension = Suspension()
 
     def leave(self) -> None:
         """Be no child any more, because the session ends; its budget is still the parent's."""
@@ -118,7 +132,7 @@ class Family:
 
     def request_children(self, immediate: bool) -> None:
         """Ask the turns of all children to stop before that is announced: what hears the first may take its time."""
-        for child in self.open_children:
+        for child in self._attached:
             if not (child.is_busy or child.family.runs_once):
                 child.family.request_children(immediate)
             elif immediate:
@@ -127,7 +141,7 @@ class Family:
                 child.coordinator.cancellation.request_graceful()
 
     async def _announce_below(self) -> None:
-        for child in self.open_children:
+        for child in self._attached:
             await child.family.hear_cancel()
 
     async def hear_cancel(self) -> None:
@@ -144,8 +158,16 @@ class Family:
             return ()
         return self._children.open
 
+    @property
+    def _attached(self) -> tuple[AmplifierSession, ...]:
+        """The open children that are no part of the background."""
+        return tuple(
+            child for child in self.open_children if not child.family.is_detached
+        )
+
     def _ancestors(self) -> Iterator[AmplifierSession]:
-        ancestor = self.parent
-        while ancestor is not None:
-            yield ancestor
-            ancestor = ancestor.family.parent
+        """Yield the sessions above whose turns the session's own are parts of, the nearest first."""
+        family = self
+        while family.parent is not None and not family.is_detached:
+            yield family.parent
+            family = family.parent.family

@@ -7,7 +7,7 @@ need one.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from time import time
@@ -54,8 +54,14 @@ from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
     from amplifier.kernel.modules.shapes import LoadedModule
+    from amplifier.kernel.sessions.background import Background
     from amplifier.kernel.sessions.status import SessionStatus
-    from amplifier_sdk.delegation import ChildResult, ResumeOptions, SpawnOptions
+    from amplifier_sdk.delegation import (
+        BackgroundTask,
+        ChildResult,
+        ResumeOptions,
+        SpawnOptions,
+    )
     from amplifier_sdk.journal import RecordedTurn
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.messages import MessageDict
@@ -132,6 +138,7 @@ class AmplifierSession:
         steer = partial(self._steer, is_typed=False)  # whatever a module says
         self.coordinator.register_capability("session.steer", steer)
         self.family: Family = Family(self)
+        self._background: Background | None = None
         self._started_at = time()
         self._ended_at: float | None = None
         # made in the event loop that runs the session, which may begin after this
@@ -283,8 +290,9 @@ class AmplifierSession:
     async def cleanup(self, *, cascade_children: bool = True) -> None:
         """Release everything, last mounted first; a second call does nothing.
 
-        A running turn is cancelled first, then the children are cleaned up. `session:end` is sent before the
-        modules are released. Each step has `cleanup_timeout` seconds and runs even when the caller is cancelled.
+        A running turn is cancelled first, then what works in the background, then the children are cleaned up.
+        `session:end` is sent before the modules are released. Each step has `cleanup_timeout` seconds and runs even
+        when the caller is cancelled.
 
         Args:
             cascade_children: clean up the children that are open; else they live on by themselves.
@@ -301,6 +309,8 @@ class AmplifierSession:
                 steps.push_async_callback(self._announce_end)
                 if cascade_children:
                     steps.push_async_callback(self.family.cleanup)
+                if self._background is not None:
+                    steps.push_async_callback(self._background.cleanup)
                 with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
                     await self._stop_turn()
 
@@ -308,7 +318,7 @@ class AmplifierSession:
         """Ask the running turn to stop, and every turn that runs or is about to begin below the session.
 
         Children are reached whether or not this session runs a turn. Where nothing runs this does nothing: a turn
-        that is asked for afterwards is new work.
+        that is asked for afterwards is new work. What works in the background goes on.
 
         Args:
             immediate: cancel the running step, instead of only starting no new one.
@@ -581,6 +591,21 @@ class AmplifierSession:
     async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
         """Run another turn in a child session: the capability `session.resume`; see `ChildResume`."""
         return await self.family.children.resume(**options)
+
+    def background(
+        self, function: Callable[[], Awaitable[object]], /, *, name: str
+    ) -> BackgroundTask:
+        """Run a function in a task of the session's own, which outlives the running turn; see `SessionBackground`.
+
+        An application that holds the session open between its turns may offer it to modules as the capability
+        `session.background`.
+        """
+        # few sessions have a background
+        from amplifier.kernel.sessions.background import Background
+
+        if self._background is None:
+            self._background = Background(self)
+        return self._background.start(function, name=name)
 
     async def _announce_fork(self, parent_id: str) -> None:
         """Emit `session:fork`, with what the plan asks for."""
