@@ -111,7 +111,7 @@ def _note_measurement() -> None:
     _DONE.setdefault("figures", "it measures")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Begin to listen to what tests do, and let the garbage collector's full rounds be few.
 
     Each visits what is known of thirty thousand tests, and takes a second.
@@ -123,6 +123,7 @@ def pytest_configure() -> None:
     # the tests of one plugin run without it as well
     with suppress(ModuleNotFoundError):
         import_module("tests.timing").listeners.append(_note_measurement)
+        config.pluginmanager.register(import_module("tests.sample"))
     # a report's traceback is drawn with colours and the locals of each frame
     # otherwise: a tenth of the time
     ConsoleRenderer.get_active().exception_formatter = plain_traceback

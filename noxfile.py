@@ -67,6 +67,9 @@ SCHEMAS = {
     "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
     "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
 }
+ALL_CELLS = {"AMPLIFIER_ALL_CELLS": "1"}
+"""The great tables run in full: see `tests/sample.py`."""
+
 COVERAGE_ENV = {
     "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
     "COVERAGE_FILE": str(ROOT / ".coverage"),
@@ -130,7 +133,7 @@ def tests(session: nox.Session) -> None:
     folders = (
         () if session.python == DEFAULT else ("tests/sdk", "tests/kit", "tests/kernel")
     )
-    session.run("python", "-m", "pytest", *folders, *session.posargs)
+    session.run("python", "-m", "pytest", *folders, *session.posargs, env=ALL_CELLS)
 
 
 @nox.session(python=False)
@@ -296,7 +299,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def coverage(session: nox.Session) -> None:
-    """Run all tests, with ten times the examples, and hold their coverage against the gates: all branches, or 95 %."""
+    """Run all tests and cells, with ten times the examples, and hold their coverage to the gates: all, or 95 %."""
     install_workspace(session)
     omit = ",".join(f"{area}/*" for area in FULL_COVERAGE)
     rest = ["src/amplifier", *(f"{folder}/src" for folder in PLUGINS.values())]
@@ -319,7 +322,7 @@ def coverage(session: nox.Session) -> None:
             ]
             for area in rest
         ),
-        env=COVERAGE_ENV,
+        env=COVERAGE_ENV | ALL_CELLS,
     )
 
 

@@ -1,0 +1,100 @@
+"""The sample of the great tables that a change runs; the night runs every cell.
+
+A run that names no file leaves out, by a sum over each cell's own name, so that the sample stays what it is when other
+cells come and go:
+
+* of what is true on both event loops alike, one loop for each cell;
+* of the ways to start a session with what guards it, two cells of three.
+
+Whoever names a file runs all of it, and so does `AMPLIFIER_ALL_CELLS=1`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, Protocol
+from zlib import crc32
+
+import pytest
+
+__all__ = ["is_sampled"]
+
+ALL: Final = "AMPLIFIER_ALL_CELLS"
+BACKENDS: Final = ("asyncio", "trio")
+
+ON_ONE_LOOP: Final = (
+    "::test_behavior[",
+    "tests/compat/test_pairs.py::",
+    "tests/validation/faulty/test_faulty.py::",
+)
+"""The cells of which each runs on one event loop: the behaviours of all modules, stores and engines, what fails them,
+and the original's modules beside ours."""
+
+ONE_IN_THREE: Final = ("tests/seams/test_matrix.py::", "tests/seams/test_moved.py::")
+"""The cells of which each third runs: the ways to start a session, with what guards it."""
+
+
+class _Node(Protocol):
+    """A worker of pytest-xdist, as the process that starts it sees it."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+def is_sampled(name: str) -> bool:
+    """Whether a run of everything includes a test.
+
+    Args:
+        name: the test's, with its file and its parameters.
+    """
+    if any(table in name for table in ONE_IN_THREE):
+        return crc32(name.encode()) % 3 == 0
+    if any(table in name for table in ON_ONE_LOOP):
+        cell, backend = _without_backend(name)
+        return backend is None or crc32(cell.encode()) % 2 == BACKENDS.index(backend)
+    return True
+
+
+def _without_backend(name: str) -> tuple[str, str | None]:
+    """Return a test's name without its event loop, and the event loop if it names one."""
+    function, _, parameters = name.partition("[")
+    words = parameters.removesuffix("]").split("-")
+    found = [word for word in words if word in BACKENDS]
+    if len(found) != 1:
+        return name, None
+    words.remove(found[0])
+    return f"{function}[{'-'.join(words)}]", found[0]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say that not every cell runs."""
+    if _is_of_everything(config):
+        return f"a sample of the great tables; {ALL}=1 runs every cell"
+    return None
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
+def pytest_configure_node(node: _Node) -> None:
+    """Tell a worker what was asked for: it is given the folders of everything by name."""
+    node.workerinput["sampled"] = _is_of_everything(node.config)
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out the cells that are not in the sample."""
+    if not _is_of_everything(config):
+        return
+    left_out = [item for item in items if not is_sampled(item.nodeid)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if is_sampled(item.nodeid)]
+
+
+def _is_of_everything(config: pytest.Config) -> bool:
+    """Whether a run is of all tests, and so of the sample: no file was named, nor every cell asked for."""
+    given: Mapping[str, object] = getattr(config, "workerinput", {})
+    if "sampled" in given:
+        return bool(given["sampled"])
+    is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    return not is_named and ALL not in os.environ
