@@ -10,6 +10,7 @@ import platform
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
@@ -123,14 +124,17 @@ def pytest_configure(config: pytest.Config) -> None:
     # the tests of one plugin run without it as well
     with suppress(ModuleNotFoundError):
         import_module("tests.timing").listeners.append(_note_measurement)
-        config.pluginmanager.register(import_module("tests.sample"))
+        for name in ("bytecode", "sample"):
+            config.pluginmanager.register(import_module(f"tests.{name}"))
     # a report's traceback is drawn with colours and the locals of each frame
     # otherwise: a tenth of the time
     ConsoleRenderer.get_active().exception_formatter = plain_traceback
     gc.set_threshold(10_000, 20, 50)
-    # debug mode stores where each callback and coroutine was made: ten frames of
-    # each are a fifth of the time
+    # debug mode stores where each callback, coroutine and future was made: ten frames
+    # of the former and all of the latter, which nothing but its defaults limits, are a
+    # third of the time
     asyncio.constants.DEBUG_STACK_DEPTH = 1  # type: ignore[misc]  # Final in typeshed
+    traceback.extract_stack.__defaults__ = (None, 1)
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there

@@ -26,7 +26,7 @@ from amplifier.app.store.stored import read_record
 from amplifier.app.store.writer import METADATA, TRANSCRIPT, write_record
 from tests.app.store.talks import record
 
-COUNT = MIN_SESSIONS + 5
+COUNT = 25
 SAID = b'{"said": "%s"}\n' % (b"x" * 300)
 
 
@@ -38,8 +38,9 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def many(store: SessionStore) -> SessionStore:
-    """A store of many sessions, whose index is made."""
+def many(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+    """A store of enough sessions, whose index is made."""
+    monkeypatch.setattr(overview, "MIN_SESSIONS", COUNT - 5)
     for number in range(COUNT):
         make(store, f"session-{number:03}", created=float(number + 1), turn_count=1)
     make(store, "child", created=2.5, parent_id="session-001")
@@ -60,11 +61,11 @@ def check(store: SessionStore) -> None:
     """Require the answer that reading every file gives, twice: the first may mend the index."""
     for _ in range(2):
         files = store.listing()
-        found = latest_sessions([store.sessions], COUNT * 2, children=True)
+        found = latest_sessions([store.sessions], MIN_SESSIONS * 2, children=True)
         assert found.sessions == files.sessions
         assert found.count == len(files.sessions)
         assert found.damaged == files.damaged
-        own = latest_sessions([store.sessions], COUNT * 2)
+        own = latest_sessions([store.sessions], MIN_SESSIONS * 2)
         assert list(own.sessions) == store.all()
 
 
@@ -317,6 +318,16 @@ def test_a_small_store_has_no_index(store: SessionStore) -> None:
     check(store)
     assert not (store.root / INDEX).exists()
     assert latest_sessions([store.root / "nowhere"], 1).count == 0
+
+
+def test_a_store_of_some_size_has_an_index(store: SessionStore) -> None:
+    for number in range(MIN_SESSIONS - 1):
+        make(store, f"session-{number:03}")
+    check(store)
+    assert not (store.root / INDEX).exists()
+    make(store, "one more")
+    check(store)
+    assert (store.root / INDEX).exists()
 
 
 def test_what_is_deleted_leaves_the_index(many: SessionStore) -> None:
