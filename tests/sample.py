@@ -6,7 +6,7 @@ cells come and go:
 * of what is true on both event loops alike, one loop for each cell;
 * of the ways to start a session with what guards it, two cells of three.
 
-Whoever names a file runs all of it, and so does `AMPLIFIER_ALL_CELLS=1`.
+Whoever names a file runs all of it. `AMPLIFIER_ALL_CELLS=1` does as well, and gives what takes long its full size.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from zlib import crc32
 
 import pytest
 
-__all__ = ["is_sampled"]
+__all__ = ["is_sampled", "size"]
 
 ALL: Final = "AMPLIFIER_ALL_CELLS"
 BACKENDS: Final = ("asyncio", "trio")
 
 ON_ONE_LOOP: Final = (
     "::test_behavior[",
+    "tests/app/store/test_charges.py::test_a_process_that_is_killed_again",
     "tests/compat/test_pairs.py::",
+    "tests/integration/test_one_question.py::test_no_dangerous_command_runs",
     "tests/validation/faulty/test_faulty.py::",
 )
 """The cells of which each runs on one event loop: the behaviours of all modules, stores and engines, what fails them,
-and the original's modules beside ours."""
+the original's modules beside ours, and long lists of commands and of places to be killed at."""
 
 ONE_IN_THREE: Final = ("tests/seams/test_matrix.py::", "tests/seams/test_moved.py::")
 """The cells of which each third runs: the ways to start a session, with what guards it."""
@@ -54,6 +56,11 @@ def is_sampled(name: str) -> bool:
         cell, backend = _without_backend(name)
         return backend is None or crc32(cell.encode()) % 2 == BACKENDS.index(backend)
     return True
+
+
+def size(sample: int, whole: int) -> int:
+    """Return how much of something is done: a sample, or the whole where every cell runs."""
+    return whole if ALL in os.environ else sample
 
 
 def _without_backend(name: str) -> tuple[str, str | None]:

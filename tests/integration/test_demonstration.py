@@ -19,11 +19,12 @@ from amplifier_module_tool_filesystem import Filesystem
 from amplifier_sdk import Coordinator
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import run
+from tests.sample import size
 
 pytestmark = [pytest.mark.model, pytest.mark.process, pytest.mark.timeout(300)]
 
 ROOT: Final = Path(__file__).parents[2]
-TIMES: Final = 20
+TIMES: Final = size(5, 20)
 
 
 def question() -> str:

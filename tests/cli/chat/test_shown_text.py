@@ -14,11 +14,12 @@ from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.progress import ToolOutput
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted
+from tests.sample import size
 
 pytestmark = pytest.mark.figures
 
 _PAGE = ("word " * 15 + "\n") * 23 + "\n"
-_PAGES = 10_000
+_PAGES = size(2_000, 10_000)
 _HELD = 1_000_000
 """Bytes that may be held of what was shown."""
 
