@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from itertools import count
@@ -108,6 +108,22 @@ def _watch(owner: object, name: str) -> None:
     setattr(owner, name, noted)
 
 
+def _freeze(freeze: Callable[[], None] = gc.freeze) -> None:
+    """Collect what can be, and leave the rest out of the garbage collector's rounds."""
+    gc.collect()
+    freeze()
+
+
+def _stay_frozen() -> None:
+    """Let what was left out of those rounds stay out.
+
+    A check of what a module leaves behind freezes the process for a moment. Behind it the
+    next full round would visit everything: two seconds, hundreds of times.
+    """
+    setattr(gc, "freeze", _freeze)  # noqa: B010  # mypy lets no function be replaced
+    setattr(gc, "unfreeze", lambda: None)  # noqa: B010  # likewise
+
+
 def _note_measurement() -> None:
     _DONE.setdefault("figures", "it measures")
 
@@ -130,6 +146,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # otherwise: a tenth of the time
     ConsoleRenderer.get_active().exception_formatter = plain_traceback
     gc.set_threshold(10_000, 20, 50)
+    _stay_frozen()
     # debug mode stores where each callback, coroutine and future was made: ten frames
     # of the former and all of the latter, which nothing but its defaults limits, are a
     # third of the time
@@ -158,8 +175,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
 
 def pytest_collection_finish() -> None:
     """Leave what collection made out of the garbage collector's rounds."""
-    gc.collect()
-    gc.freeze()
+    _freeze()
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
@@ -167,8 +183,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
     _RAN.append(nodeid)
     if len(_RAN) == ROUND:
         _RAN.clear()
-        gc.collect()
-        gc.freeze()
+        _freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
