@@ -8,12 +8,21 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
+from amplifier.app.settings.layers import Layer
+from amplifier.app.settings.settings import Settings
+from amplifier.app.settings.shared_limits import (
+    BudgetLimits,
+    ProviderLimits,
+    SharedLimits,
+    TenantLimits,
+)
+from amplifier.server import quotas
 from amplifier.server.leases import release_lease
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.server.serving import Site, ended
 from tests.server.test_sessions import begun, costed, events_until
-from tests.server.test_workers import fleet
+from tests.server.test_workers import delegating, fleet
 from tests.serving.client import Caller
 
 pytestmark = pytest.mark.timeout(60)
@@ -91,40 +100,56 @@ async def test_turn_whose_request_does_not_fit_says_why(site: Site) -> None:
 SLOW: JSONValue = {"deltas": ["a"], "delay": 30}
 
 
+async def cancelled(caller: Caller, session: str, turn: str) -> None:
+    """Cancel a turn, and wait for its end."""
+    one = f"/sessions/{session}/turns/{turn}"
+    await caller.post(f"{one}/cancel", {"immediate": True})
+    with anyio.fail_after(20):
+        while True:
+            if (await caller.get(one)).json["state"] != "running":
+                return
+            await anyio.sleep(0.02)
+
+
 async def test_turns_of_a_tenant_at_once_are_limited_over_all_processes(
     site: Site,
 ) -> None:
     limit(site, each={"turns": 1})
     secret, other = await site.token(), await site.token("ann", "owner", "acme")
     async with site.serving(SLOW) as one, site.serving(SLOW) as two:
-        first, second = Caller(one, secret), Caller(two, secret)
-        session, turn = await begun(first)
-        path = f"/sessions/{await second.begin()}/turns"
-        refused = await second.post(path, {"prompt": "x"})
-        await begun(Caller(two, other))
-        await first.post(
-            f"/sessions/{session}/turns/{turn}/cancel", {"immediate": True}
+        first, second, third = (
+            Caller(one, secret),
+            Caller(two, secret),
+            Caller(two, other),
         )
-        await ended(first, session, turn)
+        running = await begun(first)
+        session = await second.begin()
+        path = f"/sessions/{session}/turns"
+        refused = await second.post(path, {"prompt": "x"})
+        await cancelled(third, *await begun(third))
+        await cancelled(first, *running)
         with anyio.fail_after(10):
-            while (await second.post(path, {"prompt": "x"})).status == 429:
-                await anyio.lowlevel.checkpoint()
+            taken = refused
+            while taken.status == 429:
+                taken = await second.post(path, {"prompt": "x"})
+        await cancelled(second, session, taken.json["turn_id"])
 
     assert refused.status == 429
     assert refused.json["error"]["code"] == "too_many_turns"
 
 
-async def test_refused_turn_leaves_no_room_and_no_lease_behind(site: Site) -> None:
+async def test_refused_turn_leaves_no_room_behind(site: Site) -> None:
     limit(site, each={"turns": 2})
     secret = await site.token()
     async with site.serving(SLOW) as server:
         caller = Caller(server, secret)
-        session, _ = await begun(caller)
-        path = f"/sessions/{session}/turns"
-        busy = [(await caller.post(path, {"prompt": "x"})).status for _ in range(2)]
-        await begun(caller)
+        session, turn = await begun(caller)
+        busy = await caller.post(f"/sessions/{session}/turns", {"prompt": "x"})
+        reserved = (await caller.get("/limits")).json["accounts"][0]["reserved"]
+        await cancelled(caller, session, turn)
 
-    assert busy == [409, 409]
+    assert busy.status == 409
+    assert reserved == "1"
 
 
 async def test_workers_take_no_more_turns_of_a_tenant_than_it_may_have(
@@ -202,6 +227,66 @@ async def test_wrong_limits_are_refused_before_anything_is_served(
     with pytest.raises(ConfigError, match=problem):
         async with site.serving():
             pass
+
+
+def test_limits_of_the_served_folder_are_refused(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions write in it, and a person may have trusted what stands there."""
+    path = site.folder / ".amplifier" / "settings.yaml"
+    layer = Layer(scope="project", path=path, values={"server": {"limits": {}}})
+    monkeypatch.setattr(
+        quotas, "load_settings", lambda places: Settings(layers=(layer,))
+    )
+
+    with pytest.raises(ConfigError, match="counts in your own settings alone"):
+        quotas.read_limits(site.places)
+
+
+def test_tenant_has_what_its_name_says_and_else_what_each_has() -> None:
+    each = TenantLimits(turns=8, cost_usd=BudgetLimits(day=5, month=100))  # type: ignore[arg-type]  # converted
+    acme = TenantLimits(requests=2, cost_usd=BudgetLimits(day=50))  # type: ignore[arg-type]  # converted
+    shared = SharedLimits(
+        tenants={"*": each, "acme": acme},
+        providers={
+            "anthropic": ProviderLimits(requests=20),
+            "*": ProviderLimits(requests=5),
+        },
+    )
+    found = shared.of_tenant("acme")
+
+    assert shared.of_tenant("other") == each
+    assert (found.turns, found.requests) == (8, 2)
+    assert (found.cost_usd.day, found.cost_usd.month) == (50, 100)
+    assert shared.of_provider("provider-anthropic").requests == 20
+    assert shared.of_provider("local").requests == 5
+    assert shared.max_turns == 8
+    assert SharedLimits(tenants={"acme": each}).max_turns is None
+    assert SharedLimits().of_provider("x").requests is None
+
+
+async def test_requests_of_agents_are_the_tenants(site: Site) -> None:
+    limit(site, default={"tokens": {"day": 1_000_000}})
+    usage: JSONObject = {"input_tokens": 70, "output_tokens": 30}
+    async with fleet(site) as all_:
+        delegating(site)
+        for name in ("root", "agent"):
+            file = site.home / f"{name}.json"
+            steps = json.loads(file.read_text())
+            steps = [
+                {"text": each} if isinstance(each, str) else each for each in steps
+            ]
+            file.write_text(json.dumps([{**each, "usage": usage} for each in steps]))
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        await all_.answer(session, "Allow once")
+        async with all_.worker("w2"):
+            await ended(all_.caller, session, turn)
+        (account,) = (await all_.caller.get("/limits")).json["accounts"]
+
+    # two requests of the session and two of its agent, over two workers
+    assert (account["spent"], account["reserved"]) == ("400", "0")
 
 
 async def test_lease_is_released_though_its_holder_is_cancelled(site: Site) -> None:

@@ -216,6 +216,35 @@ def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> Non
     assert unnamed == 0
 
 
+def test_limits_are_shown_beside_what_was_spent(site: Site) -> None:
+    limits = {"*": {"turns": 2, "cost_usd": {"day": 1}, "tokens": {"month": 50_000}}}
+    settings = {"server": {"limits": {"tenants": limits}}}
+    (site.home / "settings.yaml").write_text(json.dumps(settings))
+    usage = {"input_tokens": 10, "output_tokens": 5, "cost_usd": "1.25"}
+    secret = anyio.run(site.token)
+    file = site.plan({"text": "Fine.", "usage": usage}).file
+    with (
+        served(site, "--plan", str(file)) as url,
+        browsing(url, secret, viewport={"width": 360, "height": 640}) as page,
+    ):
+        page.get_by_role("button", name="New session").click()
+        for _ in range(2):
+            page.get_by_label("Prompt").fill("Hello")
+            page.keyboard.press("Control+Enter")
+            expect(page.get_by_role("log")).to_contain_text("Fine.", timeout=15_000)
+        expect(
+            page.get_by_role("alert").or_(page.get_by_role("status"))
+        ).to_contain_text(["of which 0 are left"])
+        page.get_by_role("link", name="Cost").click()
+        table = page.get_by_role("table", name="Of all processes together")
+        expect(table).to_contain_text("1.25 of 1")
+        expect(table).to_contain_text("tokens a month")
+        shot(page, "limits")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+
+    assert wide <= 360
+
+
 def test_the_page_may_load_and_run_nothing_else(site: Site) -> None:
     anyio.run(site.token)
     file = site.plan("Fine.").file

@@ -139,23 +139,27 @@ export function costTable(days, tenant) {
     node("tbody", {}, ...rows));
 }
 
+const units = { cost_usd: "US dollars", tokens: "tokens", turns: "turns at once", requests: "requests at once" };
+
 export function limitsOf(accounts, paused, tenant) {
   const several = accounts.some((account) => account.tenant !== tenant);
-  const rows = accounts.map((account) => node("tr", {},
-    node("th", { scope: "row" }, [account.unit, account.window].filter(Boolean).join(" a ")),
-    several ? node("td", {}, account.tenant) : null,
-    node("td", { class: "number" }, `${account.spent} of ${account.limit}`), node("td", { class: "number" }, account.reserved),
-    node("td", { class: "wide" }, node("progress", {
-      max: account.limit, value: Number(account.spent) + Number(account.reserved),
-      "aria-label": `Used by ${account.tenant}: ${account.unit}`,
-    })), node("td", {}, account.renews || "")));
-  const head = [["Limit", ""], ...(several ? [["Tenant", ""]] : []), ["Used", "number"], ["Reserved", "number"], ["", "wide"], ["Renews", ""]];
-  const table = node("table", {}, node("caption", {}, "Limits of all processes together"),
-    node("thead", {}, node("tr", {}, ...head.map(([name, kind]) => node("th", { scope: "col", class: kind }, name)))),
-    node("tbody", {}, ...rows));
+  const rows = accounts.map(({ unit, window, tenant: owner, limit, spent, reserved, renews }) => {
+    const used = window ? spent : reserved;
+    const held = window && Number(reserved) ? `, ${reserved} reserved` : "";
+    return node("tr", {},
+      node("th", { scope: "row" }, window ? `${units[unit]} a ${window}` : units[unit]), several ? node("td", {}, owner) : null,
+      node("td", { class: "number" }, `${used} of ${limit}${held}`),
+      node("td", { class: "wide" }, node("progress", {
+        max: limit, value: Number(spent) + Number(reserved), "aria-label": `What ${owner} uses: ${units[unit]}`,
+      })), node("td", {}, renews ? renews.replace("T", " ").replace("Z", " UTC") : ""));
+  });
+  const head = [["Limit", ""], ...(several ? [["Tenant", ""]] : []), ["Used", "number"], ["", "wide"], ["Renews", ""]];
   const waits = paused.map(({ account, seconds }) => node("p", { class: "failed" },
     `${account} asks all to wait for ${Math.ceil(seconds)} s more.`));
-  return [...waits, ...(accounts.length ? [table] : [])];
+  if (!rows.length) return waits;
+  return [...waits, node("h2", {}, "Limits"), node("table", {}, node("caption", {}, "Of all processes together"),
+    node("thead", {}, node("tr", {}, ...head.map(([name, kind]) => node("th", { scope: "col", class: kind }, name)))),
+    node("tbody", {}, ...rows))];
 }
 
 export function traceOf(rows) {
