@@ -18,6 +18,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = [
     "PersonQuestion",
     "QuestionProvider",
+    "StoredQuestionProvider",
     "answer_of",
     "answer_schema",
     "answer_text",
@@ -63,9 +64,16 @@ class QuestionProvider(Protocol):
         Raises:
             ApprovalTimeoutError: nobody answered in time.
             ApprovalUnavailableError: nobody can be asked; the message says why.
-            ApprovalPendingError: the question is stored and its answer comes later. A call that can be repeated is
-                left until then; any other one waits in `wait_for_person`.
+            ApprovalPendingError: the question is stored and its answer comes later; for a `StoredQuestionProvider`.
         """
+
+
+@runtime_checkable
+class StoredQuestionProvider(QuestionProvider, Protocol):
+    """Stores what a tool wants to know, and its answer comes later.
+
+    The turn of a call that can be repeated is suspended until then; any other call waits in `wait_for_person`.
+    """
 
     async def wait_for_person(self, question: PersonQuestion, /) -> JSONValue:
         """Return the answer to a question that is stored, once it is there.

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from amplifier.cli import main
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import (
     BACKENDS,
     PROGRAM,
@@ -235,3 +235,31 @@ def test_yes_allows_what_is_asked_and_tells_it(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "printed by a tool" in result.stderr
     assert "allowed by --yes: speak {} Shall it? Allow always covers:" in result.stderr
+
+
+@BACKENDS
+def test_what_a_tool_asks_is_written_and_chosen_at_the_terminal(
+    tmp_path: Path, backend: str
+) -> None:
+    script: list[JSONValue] = [
+        {"tool_calls": [{"name": name, "arguments": {}}]}
+        for name in ("inquire", "linger")
+    ]
+    plan = write_plan(tmp_path, [*script, "The end."], "tool-inquire", "tool-linger")
+    with _run(plan, backend) as terminal:
+        first = terminal.read_until("Your answer (empty for none): ")
+        terminal.type("Ann\r")
+        terminal.read_until("Your answer (empty for none): ")
+        terminal.type("green\r")
+        wrong = terminal.read_until("Your answer (empty for none): ")
+        terminal.type("bl\r")
+        form = terminal.read_until("Your answer (empty for none): ")
+        terminal.type('{"size": 7}\r')
+        rest = terminal.read_until("The end.")
+
+        assert terminal.wait() == 0
+    assert "The tool asks, in its own words: Which name?" in first
+    assert "does not fit" in wrong
+    assert "asked Ann blue" in form
+    assert "JSON that fits" in form
+    assert "heard {'size': 7}" in rest

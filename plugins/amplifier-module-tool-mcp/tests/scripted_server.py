@@ -230,8 +230,12 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
             )
             refused = json.loads(sys.stdin.readline())
             params = {
-                "message": "your password?",
-                "requestedSchema": {"type": "object", "properties": {}},
+                "message": "your \x1b[1mname\u202e?",
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string", "description": "Who."}},
+                    "required": ["name"],
+                },
             }
             say(
                 {
@@ -246,7 +250,7 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
             roots = json.loads(sys.stdin.readline())
             told = [
                 refused.get("error", {}).get("message"),
-                unasked.get("error", {}).get("message"),
+                unasked.get("result") or unasked.get("error", {}).get("message"),
                 roots.get("result"),
             ]
             answer(request, {"content": [{"type": "text", "text": json.dumps(told)}]})

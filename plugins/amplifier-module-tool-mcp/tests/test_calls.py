@@ -7,12 +7,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import anyio
+import attrs
 import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import EventRecorder, MockApprovalSystem
+from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.person_questions import PersonQuestion
 from amplifier_sdk.progress import TOOL_PROGRESS
 from amplifier_sdk.results import ToolResult
 
@@ -203,7 +207,7 @@ async def test_a_call_that_fails_says_why(
         assert told in await failure(one, "mcp__s__echo", text="x")
 
 
-async def test_sampling_and_questions_are_refused_and_roots_are_told(
+async def test_sampling_is_refused_nobody_is_asked_and_roots_are_told(
     opened: Open, work: Path, text: Text, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted("asks")}) as one:
@@ -211,8 +215,53 @@ async def test_sampling_and_questions_are_refused_and_roots_are_told(
             await text(one, "mcp__s__echo", text="x")
         )
         assert "not supported" in sampling
-        assert "not supported" in elicitation
+        assert elicitation == {"action": "cancel"}
         assert roots == {"roots": [{"uri": work.as_uri(), "name": "work"}]}
+
+
+@attrs.define(eq=False)
+class Person:
+    """Answers what tools ask, after longer than a call may take."""
+
+    answer: JSONValue
+    asked: list[PersonQuestion] = attrs.field(factory=list)
+
+    async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        raise AssertionError(request)
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        self.asked.append(question)
+        await anyio.sleep(0.6)
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"name": "Ann"}, {"action": "accept", "content": {"name": "Ann"}}),
+        (None, {"action": "decline"}),
+        ({"name": 7}, {"action": "cancel"}),
+    ],
+)
+async def test_what_a_server_asks_in_a_call_is_asked_for_that_call(
+    opened: Open, text: Text, scripted: Scripted, answer: JSONValue, told: JSONValue
+) -> None:
+    person = Person(answer)
+    async with opened({"s": scripted("asks", call_timeout=0.5)}) as one:
+        one.coordinator.decisions.provider = person
+        _, heard, _ = json.loads(await text(one, "mcp__s__echo", text="x"))
+        # the next call finds the connection as it was
+        again = json.loads(await text(one, "mcp__s__echo", text="x"))[1]
+    (question, _) = person.asked
+
+    assert heard == again == told
+    assert not question.is_repeatable
+    assert question.tool_name == "mcp__s__echo"
+    assert question.details["tool_input"] == {"text": "x"}
+    assert question.prompt.startswith('mcp__s__echo {"text": "x"}')
+    assert "The MCP server 's' asks: your " in question.prompt
+    assert "\x1b" not in question.prompt
+    assert "\u202e" not in question.prompt
 
 
 async def test_roots_may_be_kept_to_oneself(

@@ -5,29 +5,35 @@ A question drops what was typed before it appeared: an answer is given by somebo
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TextIO
 
 import anyio
 import attrs
+import click
 from anyio import to_thread
 
 from amplifier.cli._diffs import coloured_diff, wrapped_beside
+from amplifier.cli._question_texts import value_from
 from amplifier.cli._terminal import alert, one_line
 from amplifier_kit.terminal import has_colour
 from amplifier_sdk.assessments import EDITS
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ApprovalUnavailableError
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.legible import escaped
+from amplifier_sdk.person_questions import PersonQuestion, choices_of
 
 __all__ = ["AllowAll", "Consent", "TerminalApproval", "read_line"]
 
 TERMINAL: Final = "/dev/tty"
 REFUSAL: Final = "Deny"
+_WRITES: Final = "Your answer (empty for none): "
 
 
 _FLAGS: Final = (
@@ -83,6 +89,25 @@ class TerminalApproval:
                 screen.flush()
         return REFUSAL
 
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return what the person writes or chooses; `None` for an empty line, and at the end of their input.
+
+        Raises:
+            ApprovalUnavailableError: as for `request_approval`.
+        """
+        await anyio.lowlevel.checkpoint()  # likewise
+        with _open_terminal() as (descriptor, screen):
+            lines = [escaped(question.prompt), *_answers(question.schema)]
+            screen.write("\n".join(("", *lines, _WRITES)))
+            screen.flush()
+            while line := (await read_line(descriptor) or "").strip():
+                try:
+                    return value_from(question.schema, line)
+                except click.UsageError as error:
+                    screen.write(f"{one_line(error.message)}\n{_WRITES}")
+                    screen.flush()
+        return None
+
 
 class AllowAll:
     """Allows whatever is asked, and says so on standard error."""
@@ -136,6 +161,15 @@ def _question(prompt: str, options: Sequence[str], timeout: float, default: str)
     else:
         silence = "no time limit"
     return "\n".join(("", escaped(prompt), *lines, f"Your choice ({silence}): "))
+
+
+def _answers(schema: Mapping[str, JSONValue]) -> Iterator[str]:
+    """Say what is to be written, where it is no text."""
+    choices = choices_of(schema)
+    for choice in choices:
+        yield f"  {one_line(escaped(choice, kept=''))}"
+    if not choices and schema.get("type") != "string":
+        yield escaped(f"JSON that fits {json.dumps(dict(schema))}", kept="")
 
 
 def _choice(line: str, options: Sequence[str]) -> str | None:

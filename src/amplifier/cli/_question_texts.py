@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["SHOWN_ID", "answer_from", "tell_question"]
+__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from"]
 
 SHOWN_ID: Final = 12
 """Characters of a question's id that a person types."""
@@ -45,7 +45,7 @@ def answer_from(question: StoredQuestion, text: str | None) -> str:
     from amplifier_sdk.person_questions import answer_text  # with the runtime
 
     if question.schema is not None:
-        return answer_text(None if text is None else _value(question, text))
+        return answer_text(None if text is None else value_from(question.schema, text))
     if text is None:
         raise click.UsageError("--decline is for what a tool asks; use deny")
     chosen = _option(question.options, text)
@@ -68,27 +68,26 @@ def _option(options: Iterable[str], text: str) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-def _value(question: StoredQuestion, text: str) -> JSONValue:
-    """Return the value of the question's schema that a text means.
+def value_from(schema: Mapping[str, JSONValue], text: str) -> JSONValue:
+    """Return the value of a schema that a text means: a choice, a text, or JSON.
 
     Raises:
         click.UsageError: it does not fit.
     """
     from amplifier_sdk.person_questions import choices_of, misfit_of
 
-    assert question.schema is not None
-    choices = choices_of(question.schema)
+    choices = choices_of(schema)
     chosen = _option(choices, text)
     value: JSONValue = text
     if chosen is not None:
         value = choices[chosen]
-    elif question.schema.get("type") != "string" and not choices:
+    elif schema.get("type") != "string" and not choices:
         try:
             value = json.loads(text)
         except ValueError as error:
-            told = f"the answer is JSON of {json.dumps(dict(question.schema))}: {error}"
+            told = f"the answer is JSON of {json.dumps(dict(schema))}: {error}"
             raise click.UsageError(told) from error
-    problem = misfit_of(question.schema, value)
+    problem = misfit_of(schema, value)
     if problem is not None:
         raise click.UsageError(f"the answer does not fit: {problem}")
     return value

@@ -7,7 +7,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amplifier_sdk.errors import ApprovalUnavailableError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.legible import escaped
+from amplifier_sdk.person_questions import PersonQuestion
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -50,27 +52,47 @@ class ClientApproval:
         Raises:
             ApprovalUnavailableError: the other side cannot ask.
         """
-        from mcp import MCPError  # imported where it is served
-
-        request = current_request.get()
-        if request is None or not can_elicit(request):
-            raise ApprovalUnavailableError(f"the MCP client cannot ask; {_REMEDY}")
-        schema: dict[str, object] = {
-            "type": "object",
-            "properties": {"answer": {"type": "string", "enum": list(options)}},
-            "required": ["answer"],
-        }
-        try:
-            answer = await request.session.elicit_form(
-                escaped(prompt), schema, request.request_id
-            )
-        except MCPError as error:
-            raise ApprovalUnavailableError(
-                f"the MCP client did not ask: {error}"
-            ) from error
-        if answer.action != "accept" or answer.content is None:
-            return _REFUSAL
-        chosen = answer.content.get("answer")
+        schema: JSONObject = {"type": "string", "enum": list(options)}
+        chosen = await _elicit(escaped(prompt), schema)
         if isinstance(chosen, str) and chosen in options:
             return chosen
         return _REFUSAL
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return what the person at the other side answers; `None` where they decline.
+
+        Raises:
+            ApprovalUnavailableError: the other side cannot ask.
+        """
+        return await _elicit(escaped(question.prompt), dict(question.schema))
+
+
+async def _elicit(prompt: str, schema: JSONObject) -> JSONValue:
+    """Ask for a value; a client takes none but those of an object.
+
+    Raises:
+        ApprovalUnavailableError: the other side cannot ask.
+    """
+    from mcp import MCPError  # imported where it is served
+
+    request = current_request.get()
+    if request is None or not can_elicit(request):
+        raise ApprovalUnavailableError(f"the MCP client cannot ask; {_REMEDY}")
+    is_form = schema.get("type") == "object"
+    form: dict[str, object] = {**schema}
+    if not is_form:
+        form = {
+            "type": "object",
+            "properties": {"answer": schema},
+            "required": ["answer"],
+        }
+    try:
+        answer = await request.session.elicit_form(prompt, form, request.request_id)
+    except MCPError as error:
+        raise ApprovalUnavailableError(
+            f"the MCP client did not ask: {error}"
+        ) from error
+    if answer.action != "accept" or answer.content is None:
+        return None
+    content: JSONObject = {**answer.content}
+    return content if is_form else content.get("answer")

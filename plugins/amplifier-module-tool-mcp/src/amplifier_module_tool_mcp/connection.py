@@ -10,6 +10,7 @@ import anyio
 import attrs
 
 from amplifier_module_tool_mcp.config import McpConfig
+from amplifier_module_tool_mcp.elicitation import Elicitations
 from amplifier_module_tool_mcp.links import Link, Links
 from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
@@ -47,6 +48,7 @@ class ServerConnection:
         over: set when nothing of it is left.
         client: the protocol's client, while it is ready.
         is_given_up: whether it was ended on purpose, through no failure.
+        elicitations: brings what the server asks to the call that runs.
     """
 
     declared: ServerDefinition
@@ -58,6 +60,11 @@ class ServerConnection:
     over: anyio.Event = attrs.field(factory=anyio.Event)
     client: Client | None = None
     is_given_up: bool = False
+    elicitations: Elicitations = attrs.field(
+        default=attrs.Factory(
+            lambda self: Elicitations(self.declared.name), takes_self=True
+        )
+    )
     _changed: anyio.Event = attrs.field(factory=anyio.Event)
     _link: Link | None = None
     _used: Expanded | None = None  # holds the secrets that redactors are to know
@@ -160,6 +167,7 @@ class ServerConnection:
         return Client(
             link.transport(),
             cache=None,
+            elicitation_callback=self.elicitations.elicit,
             client_info=Implementation(name="amplifier", version=_VERSION),
             list_roots_callback=self._roots
             if self.config.roots and is_program

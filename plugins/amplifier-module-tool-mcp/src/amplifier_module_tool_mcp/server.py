@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.connection import ServerConnection, TooSlowError
+from amplifier_module_tool_mcp.elicitation import Elicitations
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
 from amplifier_module_tool_mcp.links import Links, ServerRefusedError
 from amplifier_module_tool_mcp.no_answer import NoAnswer
@@ -124,6 +125,12 @@ class Server:
         if self._connection is None:
             return None
         return self._connection.client
+
+    @property
+    def elicitations(self) -> Elicitations:
+        """What brings its questions to the call that runs; only while it is ready."""
+        assert self._connection is not None
+        return self._connection.elicitations
 
     def failed(self, error: MCPError) -> None:
         """Draw the consequences of a request that failed.

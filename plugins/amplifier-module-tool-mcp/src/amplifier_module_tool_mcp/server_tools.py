@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
+import anyio
 import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_module_tool_mcp.definitions import Definition
+from amplifier_module_tool_mcp.elicitation import CallDeadline
 from amplifier_module_tool_mcp.names import tool_name
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.results import read_result, words_of
@@ -23,11 +25,15 @@ from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
     from mcp import MCPError  # takes most of a second to import
+    from mcp_types import CallToolResult
 
 __all__ = ["McpTool"]
 
 _SPARE_SECONDS: Final = 10.0
 _USUAL_SECONDS: Final = 120.0
+_NEVER: Final = 1e9
+"""Seconds that no call takes."""
+
 _LONGEST_PROGRESS: Final = 300
 _CLOSED: Final = "Connection closed"
 _TIMED_OUT: Final = "Request 'tools/call' timed out"
@@ -134,18 +140,45 @@ class McpTool:
             params = CallToolRequestParams(
                 name=self.definition.name, arguments=arguments
             )
-            result = await client.session.send_request(
+            request = client.session.send_request(
                 CallToolRequest(params=params),
                 CallToolResult,
-                request_read_timeout_seconds=self.server.call_timeout,
+                # its own clock would run while a person thinks
+                request_read_timeout_seconds=_NEVER,
                 progress_callback=heard,
             )
+            result = await self._in_time(request, context)
         except MCPError as error:
             raise self._unanswered(error) from error
         except (ValueError, RuntimeError) as error:
             # a result that is not the protocol's
             raise self._unusable(words_of(error)) from error
         return read_result(result, self._source, self.server.config.max_result_chars)
+
+    async def _in_time(
+        self, request: Awaitable[CallToolResult], context: ToolContext | None
+    ) -> CallToolResult:
+        """Return the result of a call that takes no longer than it may, but for the time in which a person is asked.
+
+        Raises:
+            MCPError: it failed, or took longer.
+        """
+        from mcp import MCPError  # it is imported when there is a client
+        from mcp_types import REQUEST_TIMEOUT
+
+        result: CallToolResult | None = None
+        failure: Exception | None = None
+        with anyio.move_on_after(self.server.call_timeout) as scope:
+            async with self.server.elicitations.of_call(context, CallDeadline(scope)):
+                try:
+                    result = await request
+                except Exception as error:
+                    failure = error  # raised below: a task group would wrap it
+        if failure is not None:
+            raise failure
+        if result is None:
+            raise MCPError(code=REQUEST_TIMEOUT, message=_TIMED_OUT)
+        return result
 
     def _unanswered(self, error: MCPError) -> ToolError:
         """Say why a call has no result, and whether it may have had its effect all the same."""

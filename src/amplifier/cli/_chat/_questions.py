@@ -9,6 +9,8 @@ import attrs
 
 from amplifier.cli._approval import TerminalApproval
 from amplifier.cli._chat._keys import Board
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.person_questions import PersonQuestion
 
 __all__ = ["ChatApproval"]
 
@@ -45,3 +47,15 @@ class ChatApproval:
             return await self.terminal.request_approval(
                 prompt, options, timeout, default
             )
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        """Return what the person writes or chooses; `None` where they do not answer.
+
+        Raises:
+            ApprovalUnavailableError: there is no terminal.
+        """
+        await anyio.lowlevel.checkpoint()  # likewise
+        self.ask(question.prompt)
+        async with self._one, self.board().away():
+            self.call()
+            return await self.terminal.ask_person(question)

@@ -7,7 +7,11 @@ import attrs
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalRequest, ApprovalResponse
 from amplifier_sdk.errors import ApprovalUnavailableError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.person_questions import PersonQuestion, QuestionProvider
+from amplifier_sdk.person_questions import (
+    PersonQuestion,
+    QuestionProvider,
+    StoredQuestionProvider,
+)
 
 __all__ = ["ApprovalProviders"]
 
@@ -52,8 +56,15 @@ class ApprovalProviders:
         return await self._asker().ask_person(question)
 
     async def wait_for_person(self, question: PersonQuestion, /) -> JSONValue:
-        """Return the answer to a question that it stored."""
-        return await self._asker().wait_for_person(question)
+        """Return the answer to a question that it stored.
+
+        Raises:
+            ApprovalUnavailableError: it stores none.
+        """
+        asker = self._asker()
+        if isinstance(asker, StoredQuestionProvider):
+            return await asker.wait_for_person(question)
+        raise ApprovalUnavailableError("the approval provider stores no question")
 
     def _asker(self) -> QuestionProvider:
         for provider in self.providers:

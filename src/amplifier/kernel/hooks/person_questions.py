@@ -20,6 +20,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.person_questions import (
     PersonQuestion,
     QuestionProvider,
+    StoredQuestionProvider,
     choices_of,
     misfit_of,
 )
@@ -28,6 +29,7 @@ __all__ = ["PersonQuestions"]
 
 _DECLINES: Final = "Do not answer"
 _NOBODY: Final = "nobody is there to answer a tool"
+_NOT_STORED: Final = "whoever asks the person does not say when the answer is there"
 _MUST_WRITE: Final = "whoever asks the person offers choices alone"
 
 
@@ -83,7 +85,8 @@ class PersonQuestions:
             with self.approvals.suspension.call_waiting():
                 await self.approvals.suspension.wait()
         provider = self._provider
-        assert provider is not None  # who stored it
+        if not isinstance(provider, StoredQuestionProvider):
+            raise ApprovalUnavailableError(_NOT_STORED)
         return await provider.wait_for_person(question)
 
     @property
