@@ -22,7 +22,9 @@ from amplifier.app.settings.shared_limits import (
 from amplifier.server.budgets import TenantBudgetError
 from amplifier.server.model_gate import ModelGate
 from amplifier.server.quotas import SharedQuotas
+from amplifier.testing.transport import HttpStep, ScriptedTransport, json_answer
 from amplifier_sdk.chat import ChatRequest, ChatResponse, Usage
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     LLMError,
     LLMTimeoutError,
@@ -42,6 +44,7 @@ from tests.doubles import (
     calling,
     forever,
 )
+from tests.kit.vendors.parrot import parrot, speaking
 from tests.server.memory_quotas import MemoryQuotas
 
 pytestmark = pytest.mark.usefixtures("virtual_clock")
@@ -482,3 +485,47 @@ async def test_what_is_held_for_long_is_renewed() -> None:
 
     assert held == [1]
     assert not await store.balances()
+
+
+# -- with a vendor
+
+
+def asking(script: list[ScriptedTransport], *steps: HttpStep) -> AmplifierSession:
+    """Return a session whose provider asks a vendor over HTTP, which answers like this."""
+
+    async def mount(coordinator: Coordinator, _config: object) -> None:
+        made, transport = parrot(*steps, coordinator=coordinator, retry_jitter=True)
+        script.append(transport)
+        await coordinator.mount("providers", made)
+
+    return build_session(provider=mount)
+
+
+async def test_vendor_that_asks_one_process_to_wait_hears_of_none_until_then() -> None:
+    all_ = processes()
+    busy = json_answer({"error": "busy"}, status=429, headers={"retry-after": "20"})
+    scripts: list[ScriptedTransport] = []
+    ends: list[float] = []
+
+    async def run(*steps: HttpStep) -> None:
+        async with all_.gated(asking(scripts, *steps)) as session:
+            await session.execute("go")
+            ends.append(anyio.current_time())
+
+    start = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, busy, speaking())
+        while not all_.store.paused:
+            await anyio.lowlevel.checkpoint()
+        for _ in range(4):
+            tasks.start_soon(run, speaking())
+
+    # the one that was told retried once, and no other was refused
+    assert sorted(len(script.requests) for script in scripts) == [1, 1, 1, 1, 2]
+    assert all(20 <= end - start < 23 for end in ends)
+    assert [*all_.store.paused] == [f"provider/{account_of_parrot()}"]
+
+
+def account_of_parrot() -> str:
+    provider, _ = parrot()
+    return provider.account
