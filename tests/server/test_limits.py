@@ -244,8 +244,8 @@ def test_limits_of_the_served_folder_are_refused(
 
 
 def test_tenant_has_what_its_name_says_and_else_what_each_has() -> None:
-    each = TenantLimits(turns=8, cost_usd=BudgetLimits(day=5, month=100))  # type: ignore[arg-type]  # converted
-    acme = TenantLimits(requests=2, cost_usd=BudgetLimits(day=50))  # type: ignore[arg-type]  # converted
+    each = TenantLimits(turns=8, cost_usd=BudgetLimits(day=5, month=100))
+    acme = TenantLimits(requests=2, cost_usd=BudgetLimits(day=50))
     shared = SharedLimits(
         tenants={"*": each, "acme": acme},
         providers={
@@ -257,7 +257,7 @@ def test_tenant_has_what_its_name_says_and_else_what_each_has() -> None:
 
     assert shared.of_tenant("other") == each
     assert (found.turns, found.requests) == (8, 2)
-    assert (found.cost_usd.day, found.cost_usd.month) == (50, 100)
+    assert found.cost_usd == BudgetLimits(day=50, month=100)
     assert shared.of_provider("provider-anthropic").requests == 20
     assert shared.of_provider("local").requests == 5
     assert shared.max_turns == 8

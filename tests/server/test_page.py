@@ -217,10 +217,12 @@ def test_the_page_fits_a_phone_in_the_dark_and_needs_no_mouse(site: Site) -> Non
 
 
 def test_limits_are_shown_beside_what_was_spent(site: Site) -> None:
-    limits = {"*": {"turns": 2, "cost_usd": {"day": 1}, "tokens": {"month": 50_000}}}
+    limits: JSONValue = {
+        "*": {"turns": 2, "cost_usd": {"day": 1}, "tokens": {"month": 50_000}}
+    }
     settings = {"server": {"limits": {"tenants": limits}}}
     (site.home / "settings.yaml").write_text(json.dumps(settings))
-    usage = {"input_tokens": 10, "output_tokens": 5, "cost_usd": "1.25"}
+    usage: JSONValue = {"input_tokens": 10, "output_tokens": 5, "cost_usd": "1.25"}
     secret = anyio.run(site.token)
     file = site.plan({"text": "Fine.", "usage": usage}).file
     with (

@@ -75,8 +75,7 @@ async def test_without_a_model_there_is_no_bound() -> None:
 
 def test_account_is_that_of_a_key_at_an_address_and_shows_neither() -> None:
     def account(key: str, url: str) -> str:
-        given: JSONObject = {"api_key": key, "base_url": url}
-        provider, _ = parrot(coordinator=TestCoordinator(), **given)
+        provider, _ = parrot(coordinator=TestCoordinator(), api_key=key, base_url=url)
         assert isinstance(provider, ParrotProvider)
         return provider.account
 
