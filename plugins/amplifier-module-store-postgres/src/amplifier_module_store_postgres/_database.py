@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 import attrs
@@ -31,6 +32,9 @@ POOL_SIZE: Final = 8
 
 STATEMENT_TIMEOUT: Final = 30.0
 """Seconds that a statement may take."""
+
+_FRESH: Final = 1.0
+"""Seconds for which a connection that was used is taken to be there; a statement that finds it gone fails."""
 
 _LIMITS: Final[Mapping[str, float]] = {
     "statement_timeout": STATEMENT_TIMEOUT,
@@ -60,7 +64,7 @@ class Database:
     """
 
     url: str
-    _idle: deque[Connection] = attrs.field(factory=deque)
+    _idle: deque[tuple[Connection, float]] = attrs.field(factory=deque)
     _limiter: CapacityLimiter = attrs.field(factory=lambda: CapacityLimiter(POOL_SIZE))
     _is_closed: bool = False
 
@@ -97,6 +101,23 @@ class Database:
         # The limiter counts the threads, and so the connections.
         return await to_thread.run_sync(call, limiter=self._limiter)
 
+    async def run_alone(
+        self,
+        function: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a function that changes something in one statement at most, which is a transaction by itself.
+
+        It raises what `run` raises.
+        """
+
+        def call() -> T:
+            with _translated(self.url), self._borrowed() as connection:
+                return function(connection, *args, **kwargs)
+
+        return await to_thread.run_sync(call, limiter=self._limiter)
+
     async def aclose(self) -> None:
         """Close the connections; those that are used now are closed when they are returned."""
         self._is_closed = True
@@ -105,38 +126,50 @@ class Database:
     def _close(self) -> None:
         with suppress(IndexError):
             while True:
-                self._idle.pop().close()
+                connection, _ = self._idle.pop()
+                connection.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
+        with self._borrowed() as connection, connection.transaction():
+            yield connection
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Connection]:
         if self._is_closed:
             raise ClosedResourceError
-        with ExitStack() as stack:
-            yield self._begun(stack)
+        connection = self._usable() or connect(self.url)
+        try:
+            yield connection
+        finally:
+            self._return(connection)
 
-    def _begun(self, stack: ExitStack) -> Connection:
-        """Begin on a connection that was used before, if the server has not closed it meanwhile, or on a new one."""
+    def _usable(self) -> Connection | None:
+        """Return a connection that was used before, if the server has not closed it meanwhile."""
         with suppress(IndexError):
             while True:
-                connection = self._idle.pop()
-                stack.callback(self._return, connection)
-                with suppress(psycopg.OperationalError):
-                    # where this fails nothing is done, and another connection can do it
-                    stack.enter_context(connection.transaction())
+                connection, returned = self._idle.pop()
+                # one that was used right now is not asked: a turn uses it for each step
+                if monotonic() - returned < _FRESH or _answers(connection):
                     return connection
                 connection.close()
-        connection = connect(self.url)
-        stack.callback(self._return, connection)
-        stack.enter_context(connection.transaction())
-        return connection
+        return None
 
     def _return(self, connection: Connection) -> None:
         if connection.closed:  # it was lost
             return
-        self._idle.append(connection)
+        self._idle.append((connection, monotonic()))
         # nobody else closes it where the store was closed meanwhile
         if self._is_closed:
             self._close()
+
+
+def _answers(connection: Connection) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def connect(url: str) -> Connection:

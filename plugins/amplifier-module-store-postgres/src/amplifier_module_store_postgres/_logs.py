@@ -16,16 +16,25 @@ from amplifier_module_store_postgres._rows import (
     changed,
     require_record,
 )
-from amplifier_sdk.errors import StoreError
+from amplifier_sdk.errors import LeaseLostError, StoreError
 from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog
 
 __all__ = ["append", "read_documents", "read_log", "replace", "write_document"]
 
 # One statement, and so one way to the server and back: the steps of turns wait for it.
+# `FOR UPDATE`: from here to its end nobody takes the lease over.
 _APPEND: Final = """
-WITH counted AS (
+WITH fenced AS (
+    SELECT 1 FROM amplifier.sessions
+    WHERE namespace = %(namespace)s AND session_id = %(session)s
+        AND record IS NOT NULL
+        AND lease_token = %(token)s AND lease_expires > clock_timestamp()
+    FOR UPDATE
+), counted AS (
     INSERT INTO amplifier.logs AS log (namespace, session_id, log, began, count)
-    VALUES (%(namespace)s, %(session)s, %(log)s, %(began)s, cardinality(%(lines)s::text[]))
+    SELECT %(namespace)s::text, %(session)s::text, %(log)s::text, %(began)s,
+        cardinality(%(lines)s::text[])
+    FROM fenced
     ON CONFLICT (namespace, session_id, log) DO UPDATE
     SET count = log.count + excluded.count RETURNING count
 ), added AS (
@@ -36,6 +45,7 @@ WITH counted AS (
 )
 UPDATE amplifier.sessions SET change = nextval('amplifier.changes')
 WHERE namespace = %(namespace)s AND session_id = %(session)s
+    AND EXISTS (SELECT FROM counted)
 RETURNING pg_notify(%(channel)s, %(key)s)
 """
 _READ: Final = """
@@ -57,10 +67,16 @@ def append(
     log: LogName,
     entries: Sequence[LogEntry],
 ) -> None:
-    """Add entries to the end of a log."""
+    """Add entries to the end of a log, in one statement, which needs no transaction.
+
+    Raises:
+        LeaseLostError: the lease has ended.
+        StoreError: there is no record yet.
+    """
     lines = _lines(entries)
-    require_record(connection, namespace, lease)
-    _add(connection, (namespace, lease.session_id, log), lines, time.time())
+    if not _add(connection, namespace, lease, log, lines, time.time()):
+        require_record(connection, namespace, lease)
+        raise LeaseLostError(lease.session_id)
 
 
 def replace(
@@ -82,7 +98,7 @@ def replace(
     began = content.began
     if began is None:
         began = time.time()
-    _add(connection, key, lines, began)
+    _add(connection, namespace, lease, log, lines, began)
 
 
 def read_log(
@@ -136,11 +152,22 @@ def read_documents(
 
 
 def _add(
-    connection: Connection, key: tuple[str, str, str], lines: list[str], began: float
-) -> None:
-    namespace, session_id, log = key
-    values = {"log": log, "lines": lines, "began": began}
-    connection.execute(_APPEND, {**announced(namespace, session_id), **values})
+    connection: Connection,
+    namespace: str,
+    lease: Lease,
+    log: LogName,
+    lines: list[str],
+    began: float,
+) -> bool:
+    """Add lines to a log; return whether the lease holds and the session has a record."""
+    values = {
+        **announced(namespace, lease.session_id),
+        "token": lease.token,
+        "log": log,
+        "lines": lines,
+        "began": began,
+    }
+    return connection.execute(_APPEND, values).rowcount > 0
 
 
 def _lines(entries: Sequence[LogEntry]) -> list[str]:

@@ -100,7 +100,8 @@ class PostgresSessionStore:
         self, lease: Lease, log: LogName, entries: Sequence[LogEntry]
     ) -> None:
         """Add entries to the end of a log, all of them or none."""
-        await self.database.run(_logs.append, self.namespace, lease, log, entries)
+        run = self.database.run_alone
+        await run(_logs.append, self.namespace, lease, log, entries)
 
     async def replace(self, lease: Lease, log: LogName, content: SessionLog) -> None:
         """Put other entries in the place of all that a log has, at once."""
