@@ -229,6 +229,9 @@ def _surroundings(item: pytest.Item) -> Generator[None]:
         if item.get_closest_marker("model") is None:
             for name, value in NO_WEIGHTS.items():
                 patch.setenv(name, value)
+        elif "AMPLIFIER_CACHE" not in os.environ:
+            # one for all, whichever home a test gives its processes
+            patch.setenv("AMPLIFIER_CACHE", str(Path.home() / ".cache" / "amplifier"))
         yield
 
 
