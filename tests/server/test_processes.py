@@ -121,6 +121,30 @@ def test_a_caller_that_sends_a_head_slowly_holds_nothing(
     assert refused == b"" or refused.startswith(b"HTTP/1.1 4")
 
 
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_no_connection_is_held_by_another_protocol(site: Site, backend: str) -> None:
+    anyio.run(site.token)
+    file = site.plan("Fine.").file
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+    with served(site, "--plan", str(file), "--backend", backend) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as begun:
+            begun.settimeout(30)
+            begun.sendall(preface)
+            told = b"".join(iter(lambda: begun.recv(1000), b""))
+        with socket.create_connection((host, int(port))) as asked:
+            asked.settimeout(30)
+            asked.sendall(
+                b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n\r\n"
+            )
+            answered = asked.recv(1000)
+
+    # an answer of HTTP/1, and the end of the connection
+    assert told.startswith(b"HTTP/1.1 4")
+    assert answered.startswith(b"HTTP/1.1 200")
+
+
 def test_a_process_that_is_killed_loses_nothing_that_was_shown(site: Site) -> None:
     secret = anyio.run(site.token)
     headers = {"Authorization": f"Bearer {secret}"}

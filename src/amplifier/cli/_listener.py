@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib import import_module
 from ipaddress import ip_address
@@ -15,6 +15,8 @@ import anyio
 import attrs
 import click
 from hypercorn.config import Config
+from hypercorn.protocol.h11 import H11Protocol
+from starlette.types import ASGIApp
 
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.cli._terminal import notice
@@ -79,6 +81,25 @@ class Listener:
         config.certfile, config.keyfile = self.certificate, self.key
         config.loglevel = "ERROR"
         return config
+
+    async def serve(
+        self,
+        application: ASGIApp,
+        bound: socket.socket,
+        backend: str,
+        stop: anyio.Event,
+    ) -> None:
+        """Answer the requests to a bound port, until the event is set.
+
+        Args:
+            application: answers them.
+            bound: what `bind` returned.
+            backend: the event loop that runs.
+            stop: ends it.
+        """
+        serve = import_module(f"hypercorn.{backend}").serve
+        with _upgrades_ignored():
+            await serve(application, self.config(bound), shutdown_trigger=stop.wait)
 
     @property
     def is_private(self) -> bool:
@@ -153,10 +174,8 @@ async def _serve_from(server: StoredServer, listener: Listener, backend: str) ->
         host, port = bound.getsockname()[:2]
         await _greet(stores, listener, f"{host}:{port}")
         await group.start(partial(listen_for_signals, stop))
-        serve = import_module(f"hypercorn.{backend}").serve
-        config = listener.config(bound)
         # in a task of its own, which hypercorn may cancel as it likes
-        group.start_soon(partial(serve, server, config, shutdown_trigger=stop.wait))
+        group.start_soon(listener.serve, server, bound, backend, stop)
 
 
 async def _greet(stores: ServerStores, listener: Listener, place: str) -> None:
@@ -168,6 +187,26 @@ async def _greet(stores: ServerStores, listener: Listener, place: str) -> None:
             "warning: tokens go over the network unencrypted; use --certificate, or a proxy with TLS"
         )
     notice(f"Serving at {scheme}://{place}")
+
+
+@contextmanager
+def _upgrades_ignored() -> Iterator[None]:
+    """Let a connection that began as HTTP/1 stay that in a block; with TLS it may begin as HTTP/2.
+
+    Hypercorn takes a request to go over to HTTP/2 from anybody, and holds a connection from then on that says nothing
+    more, without a deadline. Behind a proxy what follows such a request would be seen by nobody. No setting leaves that
+    out.
+    """
+    check = H11Protocol._check_protocol  # noqa: SLF001  # nothing else stands before it
+
+    async def ignore(_: H11Protocol, __: object) -> None:
+        """Answer as if nothing had been asked for but the request."""
+
+    H11Protocol._check_protocol = ignore  # type: ignore[assignment,method-assign]  # noqa: SLF001  # likewise
+    try:
+        yield
+    finally:
+        H11Protocol._check_protocol = check  # type: ignore[method-assign]  # noqa: SLF001  # likewise
 
 
 async def listen_for_signals(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from typing import Final
 
 import anyio
@@ -84,6 +83,5 @@ async def _serve(
         ):
             await group.start(partial(listen_for_signals, stop))
             notice(f"Serving at http://127.0.0.1:{place}{PATH}")
-            serve = import_module(f"hypercorn.{backend}").serve
-            await serve(application, listener.config(bound), shutdown_trigger=stop.wait)
+            await listener.serve(application, bound, backend, stop)
             group.cancel_scope.cancel()
