@@ -231,6 +231,17 @@ def test_a_repository_with_too_much_is_refused(
         Git().latest(at(repository))
 
 
+def test_a_repository_fills_no_disk(repository: Path, tmp_path: Path) -> None:
+    """Its size is told by nothing that comes before what it holds."""
+    (repository / "noise").write_bytes(os.urandom(300_000))
+    found = commit(repository, {})
+    with pytest.raises(SourceFetchError, match="cannot be fetched"):
+        Git(max_fetched=100_000).fetch(at(repository), found, tmp_path / "files")
+    Git(max_fetched=400_000).fetch(at(repository), found, tmp_path / "files")
+    assert (tmp_path / "files/noise").stat().st_size == 300_000
+    assert not list(tmp_path.glob(".amplifier-git-*"))
+
+
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_offline_nothing_is_fetched(repository: Path, by: str) -> None:
     offline = (

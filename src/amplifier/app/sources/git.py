@@ -27,6 +27,13 @@ T = TypeVar("T")
 
 _TIMEOUT: Final = 120.0
 _MAX_OUTPUT: Final = 8_000_000
+_MAX_FETCHED: Final = 512_000_000
+"""Bytes of what is fetched in one piece, in which more may be than in the files of one commit."""
+
+_BOUNDED: Final = ("/bin/sh", "-c", 'ulimit -f "$0" && exec "$@"')
+"""Runs a program that writes no file of more than so many blocks of 512 bytes."""
+
+_BLOCK: Final = 512
 _VARIABLES: Final = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
@@ -78,11 +85,13 @@ class Git:
         offline: whether nothing may be fetched; default what the environment says.
         environ: the environment that variables are taken from.
         timeout: seconds that one step may take.
+        max_fetched: bytes that may be fetched of one repository; git itself takes all that a server sends.
     """
 
     offline: bool = False
     environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ, repr=False)
     timeout: float = _TIMEOUT
+    max_fetched: int = _MAX_FETCHED
 
     @property
     def is_offline(self) -> bool:
@@ -226,7 +235,13 @@ class Git:
         try:
             ending = await run_command(
                 Command(
-                    argv=(git, *options, *arguments),
+                    argv=(
+                        *_BOUNDED,
+                        str(self.max_fetched // _BLOCK),
+                        git,
+                        *options,
+                        *arguments,
+                    ),
                     directory=str(folder),
                     environment=environment,
                 ),
