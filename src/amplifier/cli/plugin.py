@@ -209,6 +209,8 @@ def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None
     else:
         write(f"  from {one_line(staged.repository, 300)}{where}")
         write(f"  which {one_line(staged.source, 300)} names")
+    if change.before is not None and change.before.source != staged.source:
+        write(f"  instead of the one from {one_line(change.before.source, 300)}")
     if change.refusal:
         write(f"  what is there: {one_line(change.refusal, 500)}")
     if change.abilities_before:
