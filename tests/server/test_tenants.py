@@ -14,6 +14,7 @@ import pytest
 
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.server.application import StoredServer
+from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
 from amplifier_sdk.errors import ConfigError
 from tests.server.serving import WRITES, Site
@@ -246,3 +247,7 @@ async def test_the_store_has_the_hash_of_a_token_alone(site: Site) -> None:
 async def test_a_tenant_is_called_nothing_odd(site: Site, tenant: str) -> None:
     with pytest.raises(ConfigError, match="tenant"):
         await site.token(tenant=tenant)
+    stores = ServerStores(site.store, site.places)
+    with pytest.raises(ConfigError, match="tenant"):
+        await stores.tenant(tenant)
+    assert not site.folder.with_name(f"{site.folder.name}-tenants").exists()

@@ -74,10 +74,12 @@ class ServerStores:
         """Return a tenant.
 
         Raises:
+            ConfigError: none is called so; the name may come from what an engine stored.
             StoreError: its store cannot be opened.
         """
         found = self._tenants.get(name)
         if found is None:
+            check_tenant(name)
             places = self._places_of(name)
             store = await self._open(name, places)
             found = self._tenants.setdefault(name, Tenant(name, places, store))
