@@ -1,10 +1,11 @@
 """The sample of the great tables that a change runs; the night runs every cell.
 
-A run that names no file leaves out, by a sum over each cell's own name, so that the sample stays what it is when other
-cells come and go:
+A run that names no file takes, by a sum over each cell's own name, so that the sample hardly changes when other cells
+come and go:
 
 * of what is true on both event loops alike, one loop for each cell;
-* of the ways to start a session with what guards it, two cells of three.
+* of the ways to start a session with what guards it, a third of each guard's, and of each way on each event loop at
+  least one.
 
 Whoever names a file runs all of it. `AMPLIFIER_ALL_CELLS=1` does as well, and gives what takes long its full size.
 """
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from math import ceil
 from typing import Final, Protocol
 from zlib import crc32
 
 import pytest
 
-__all__ = ["is_sampled", "size"]
+__all__ = ["is_sampled", "sample_of", "size"]
 
 ALL: Final = "AMPLIFIER_ALL_CELLS"
 BACKENDS: Final = ("asyncio", "trio")
@@ -45,17 +47,33 @@ class _Node(Protocol):
 
 
 def is_sampled(name: str) -> bool:
-    """Whether a run of everything includes a test.
+    """Whether a run of everything includes a test that is no cell of starts and guards.
 
     Args:
         name: the test's, with its file and its parameters.
     """
-    if any(table in name for table in ONE_IN_THREE):
-        return crc32(name.encode()) % 3 == 0
     if any(table in name for table in ON_ONE_LOOP):
         cell, backend = _without_backend(name)
         return backend is None or crc32(cell.encode()) % 2 == BACKENDS.index(backend)
     return True
+
+
+def sample_of(cells: Mapping[str, tuple[str, str]]) -> set[str]:
+    """Return the cells of starts and guards that a run of everything includes.
+
+    Args:
+        cells: the start, with its event loop, and the guard of each, by the cell's name.
+    """
+    by_guard: dict[str, list[str]] = {}
+    by_start: dict[str, list[str]] = {}
+    for name in sorted(cells, key=lambda name: crc32(name.encode())):
+        start, guard = cells[name]
+        by_guard.setdefault(guard, []).append(name)
+        by_start.setdefault(start, []).append(name)
+    sample = {names[0] for names in by_start.values()}
+    for names in by_guard.values():
+        sample |= {*names[: ceil(len(names) / 3)]}
+    return sample
 
 
 def size(sample: int, whole: int) -> int:
@@ -87,15 +105,36 @@ def pytest_configure_node(node: _Node) -> None:
     node.workerinput["sampled"] = _is_of_everything(node.config)
 
 
+@pytest.hookimpl(tryfirst=True)  # of all cells, whatever markers are asked for
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Leave out the cells that are not in the sample."""
     if not _is_of_everything(config):
         return
-    left_out = [item for item in items if not is_sampled(item.nodeid)]
+    cells = {item.nodeid: _cell(item) for item in items if _is_one_in_three(item)}
+    sample = sample_of(cells)
+    taken, left_out = [], []
+    for item in items:
+        name = item.nodeid
+        if name in sample or (name not in cells and is_sampled(name)):
+            taken.append(item)
+        else:
+            left_out.append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if is_sampled(item.nodeid)]
+    items[:] = taken
+
+
+def _is_one_in_three(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(ONE_IN_THREE)
+
+
+def _cell(item: pytest.Item) -> tuple[str, str]:
+    """Return the names of a cell's start, with its event loop, and of its guard."""
+    assert isinstance(item, pytest.Function)
+    given: Mapping[str, object] = item.callspec.params
+    start, guard = (getattr(given[each], "name", "") for each in ("start", "guard"))
+    return f"{start} {given['backend']}", guard
 
 
 def _is_of_everything(config: pytest.Config) -> bool:

@@ -5,38 +5,53 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from amplifier.validation.behaviors import behaviors
-from tests.sample import is_sampled
+from tests.sample import is_sampled, sample_of
 from tests.seams.cells import cells_of
-from tests.seams.guards import GUARDS
-from tests.seams.starts import MOVED, STARTS
+from tests.seams.starts import MOVED, STARTS, Start
 
 BEHAVIOR = "plugins/amplifier-module-loop-basic/tests/test_conformance.py::TestBasicLoop::test_behavior"
 
 
-def test_each_start_and_each_guard_is_in_the_sample() -> None:
-    test = "tests/seams/test_matrix.py::test_a_guard_is_in_force_however_the_session_starts"
-    cells = cells_of(STARTS)
-    sampled = [cell.values for cell in cells if is_sampled(f"{test}[{cell.id}]")]
+def sample(starts: Iterable[Start]) -> list[Sequence[object]]:
+    """Return the values of the cells of starts that are in the sample."""
+    values = {str(cell.id): cell.values for cell in cells_of(starts)}
+    cells = {
+        name: (f"{getattr(start, 'name', '')} {backend}", getattr(guard, "name", ""))
+        for name, (start, guard, backend) in values.items()
+    }
+    return [[*values[name]] for name in sample_of(cells)]
 
-    assert {start for start, _, _ in sampled} == set(STARTS)
-    assert {guard for _, guard, _ in sampled} == set(GUARDS)
-    assert {backend for _, _, backend in sampled} == {"asyncio", "trio"}
-    assert 0.3 < len(sampled) / len(cells) < 0.37
+
+@pytest.mark.parametrize("starts", [STARTS, MOVED], ids=["starts", "moved"])
+def test_each_start_and_each_guard_is_in_the_sample(starts: Sequence[Start]) -> None:
+    cells = cells_of(starts)
+    sampled = sample(starts)
+
+    for place in range(3):  # start, guard, event loop
+        assert {values[place] for values in sampled} == {
+            cell.values[place] for cell in cells
+        }
+    assert {start for start, _, _ in sampled} == set(starts)
+    # a third of each guard, rounded up
+    assert 1 / 3 <= len(sampled) / len(cells) <= 1 / 2
 
 
-def test_each_way_to_move_a_session_is_in_the_sample() -> None:
-    test = "tests/seams/test_moved.py::test_a_guard_is_in_force_after_the_session_was_moved"
-    sampled = [
-        cell.values for cell in cells_of(MOVED) if is_sampled(f"{test}[{cell.id}]")
-    ]
+def test_a_new_cell_leaves_the_sample_of_other_guards_as_it_is() -> None:
+    cells = {
+        f"{guard}-{start}": (start, guard) for guard in "abc" for start in "123456"
+    }
+    more = cells | {"a-7": ("7", "a")}
 
-    assert {start for start, _, _ in sampled} == set(MOVED)
+    changed = sample_of(cells) ^ sample_of(more)
+
+    assert {name[0] for name in changed} == {"a"}
 
 
 @pytest.mark.parametrize("kind", ["orchestrator", "tool", "provider"])
