@@ -272,26 +272,10 @@ async def open_session(
     redact_reports_by(StrictRedactor, default=True)
     await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
-    durability: Durability
-    if composition.settings.read().sessions.durability == "sync":
-        durability = "sync"
-    else:
-        durability = "written"
     async with AsyncExitStack() as stack:
-        kept: KeptSession | None = None
+        kept = None
         if store is not None:
-            # First on the stack, so that it runs last: the session must be closed and
-            # unlocked before it can be deleted.
-            stack.push_async_callback(_forget_unused, store, record.session_id)
-            kept = await stack.enter_async_context(
-                store.open(record, durability=durability)
-            )
-            if not isinstance(store, LeasedSessions):
-                _require_unserved(kept.record)
-            # Nobody else can change what is recorded now: the session is locked.
-            await to_thread.run_sync(
-                require_recorded_guards, composition, store, kept.record
-            )
+            kept = await stack.enter_async_context(_stored(composition, record, store))
         recorded = _recorded(kept, turn_id)
         before, cut_off = await _account(store, kept, recorded)
         session = AmplifierSession(
@@ -300,8 +284,7 @@ async def open_session(
             parent_id=record.parent_id,
             approval_system=approval,
             display_system=display,
-            is_resumed=kept is not None
-            and (kept.record.turn_count > 0 or bool(kept.messages)),
+            is_resumed=_has_history(kept),
             spent=before,
         )
         opened = OpenSession(
@@ -331,12 +314,7 @@ async def open_session(
         # Checked once all modules had their turn: one may mount what another failed to.
         if needs_provider:
             _require_provider(session)
-        if first_tool is not None:
-            _require_tool(session, first_tool)
-        require_named_tools(
-            (*composition.denied_tools, *composition.allowed_tools),
-            session.coordinator.tools,
-        )
+        _require_tools(session, composition, first_tool)
         # The history first, the instruction after it: it is built anew and replaces the
         # one that was stored.
         await restore(opened, store)
@@ -345,6 +323,36 @@ async def open_session(
             await kept.describe(describe(composition))
             await opened.record_composition()
         yield opened
+
+
+@asynccontextmanager
+async def _stored(
+    composition: Composition, record: SessionRecord, store: SessionStore
+) -> AsyncIterator[KeptSession]:
+    """Hold a session open where it is stored: locked, and guarded no less than it was."""
+    durability: Durability
+    if composition.settings.read().sessions.durability == "sync":
+        durability = "sync"
+    else:
+        durability = "written"
+    async with AsyncExitStack() as stack:
+        # First on the stack, so that it runs last: the session must be closed and
+        # unlocked before it can be deleted.
+        stack.push_async_callback(_forget_unused, store, record.session_id)
+        kept = await stack.enter_async_context(
+            store.open(record, durability=durability)
+        )
+        if not isinstance(store, LeasedSessions):
+            _require_unserved(kept.record)
+        # Nobody else can change what is recorded now: the session is locked.
+        await to_thread.run_sync(
+            require_recorded_guards, composition, store, kept.record
+        )
+        yield kept
+
+
+def _has_history(kept: KeptSession | None) -> bool:
+    return kept is not None and (kept.record.turn_count > 0 or bool(kept.messages))
 
 
 def _require_unserved(record: SessionRecord) -> None:
@@ -447,12 +455,17 @@ def _require_provider(session: AmplifierSession) -> None:
     raise ConfigError(problems, subject="plan's choice of providers")
 
 
-def _require_tool(session: AmplifierSession, name: str) -> None:
-    tools = session.coordinator.get("tools")
-    if isinstance(tools, dict):
-        names = sorted(tools)
-    else:
-        names = []
+def _require_tools(
+    session: AmplifierSession, composition: Composition, first: str | None
+) -> None:
+    """Refuse a session without a tool that must be mounted, or that a rule names."""
+    tools = session.coordinator.tools
+    if first is not None:
+        _require_tool(sorted(tools), first)
+    require_named_tools((*composition.denied_tools, *composition.allowed_tools), tools)
+
+
+def _require_tool(names: Sequence[str], name: str) -> None:
     if name not in names:
         known = ", ".join(names) or "none"
         problem = (
