@@ -28,8 +28,10 @@ TEXT: Final = PAGE.read_text("utf-8")
 ODD: Final = "\u2028 \U0001f600 a\u0301 \x7f '; DROP TABLE amplifier.sessions; --"
 
 
-def block(kind: str) -> str:
-    found = re.search(rf"^```{kind}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+def block(kind: str, beginning: str = "") -> str:
+    found = re.search(
+        rf"^```{kind}\n({beginning}.*?)^```$", TEXT, re.DOTALL | re.MULTILINE
+    )
     assert found is not None
     return found[1]
 
@@ -75,7 +77,7 @@ def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
 
 
 def test_the_services_hold_together() -> None:
-    data = parse_yaml(block("yaml"))
+    data = parse_yaml(block("yaml", "services:"))
     assert isinstance(data, dict)
     services, volumes = data["services"], data["volumes"]
     assert isinstance(services, dict)

@@ -9,6 +9,8 @@ from typing import Final
 import anyio
 import attrs
 import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from amplifier.kernel.modules.loader import ModuleInfo, ModuleLoader
 from tests.server.serving import Site, ended
@@ -55,27 +57,29 @@ async def begun_by_new(all_: Fleet) -> tuple[str, str]:
     return session, answer.json["turn_id"]
 
 
-async def left(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what a worker says when it leaves a turn."""
-    text = ""
+async def left(logs: Sequence[EventDict]) -> str:
+    """Return what a worker says is missing when it leaves a turn."""
     with anyio.fail_after(20):
-        while "worker.left" not in text:
+        while True:
+            for entry in logs:
+                if entry["event"] == "worker.left":
+                    return str(entry["missing"])
             await anyio.sleep(0.02)
-            text += capsys.readouterr().err
-    return text
 
 
 @pytest.mark.parametrize("lacking", ["old", "none"])
 async def test_worker_without_the_modules_leaves_a_session_to_one_that_has_them(
-    site: Site, lacking: str, capsys: pytest.CaptureFixture[str]
+    site: Site, lacking: str
 ) -> None:
     async with fleet(site, "Fine.") as all_:
         session, turn = await begun_by_new(all_)
-        capsys.readouterr()
         INSTALLED.set(lacking)
-        async with all_.worker("lacking", period=0.3):
-            said = await left(capsys)
-            shown = (await all_.caller.get(f"/sessions/{session}/turns/{turn}")).json
+        with capture_logs() as logs:
+            async with all_.worker("lacking", period=0.3):
+                said = await left(logs)
+                shown = (
+                    await all_.caller.get(f"/sessions/{session}/turns/{turn}")
+                ).json
         INSTALLED.set("new")
         async with all_.worker("whole", period=0.3):
             done = await ended(all_.caller, session, turn)
