@@ -23,6 +23,7 @@ PEERS_FOLDER: Final = "AMPLIFIER_BENCH_PEERS"
 """The variable that names the folder of the peers' environments."""
 
 LONG: Final = 100
+LONGEST: Final = 1000
 """Steps of a turn; that of a turn of one step is taken off, and so what a turn costs whatever its length."""
 
 BAR: Final = 1.5
@@ -46,8 +47,12 @@ def durable(backend: str, effort: Effort) -> list[Row]:
             running = sampling(place, PYTHONPATH=str(ROOT))
             samples[name] = stack.enter_context(running)
         rounds = 3 + int(effort.seconds)
-        taken = [*_rounds(samples, rounds)]
-    return _rows(backend, taken)
+        rows = _rows(backend, [*_rounds(samples, LONG, rounds)], LONG)
+        if "LangGraph" in samples:
+            # whose checkpoints hold all that was said
+            growing = {name: samples[name] for name in ("ours", "LangGraph")}
+            rows += _rows(backend, [*_rounds(growing, LONGEST, 1)], LONGEST)
+    return rows
 
 
 def _commands(backend: str) -> Mapping[str, Sequence[str]]:
@@ -71,18 +76,20 @@ def _new_database(url: str, name: str) -> str:
     return database
 
 
-def _rounds(samples: Mapping[str, Sample], count: int) -> Iterator[dict[str, float]]:
+def _rounds(
+    samples: Mapping[str, Sample], steps: int, count: int
+) -> Iterator[dict[str, float]]:
     """Yield the seconds of a step in each round."""
     for sample in samples.values():
         sample(1)
     for _ in range(count):
         yield {
-            name: (sample(LONG + 1) - sample(1)) / LONG
+            name: (sample(steps + 1) - sample(1)) / steps
             for name, sample in samples.items()
         }
 
 
-def _rows(backend: str, taken: Sequence[Mapping[str, float]]) -> list[Row]:
+def _rows(backend: str, taken: Sequence[Mapping[str, float]], steps: int) -> list[Row]:
     ours = f"{median(each['ours'] for each in taken) * 1e3:.3g} ms"
     rows = []
     for name in taken[0]:
@@ -90,8 +97,8 @@ def _rows(backend: str, taken: Sequence[Mapping[str, float]]) -> list[Row]:
             continue
         ratio = median(each["ours"] / each[name] for each in taken)
         theirs = f"{median(each[name] for each in taken) * 1e3:.3g} ms"
-        what = f"durable step beside {name}, {backend}"
-        detail = f"an answer and a tool call: {ours}, theirs {theirs}; {len(taken)} turns of {LONG} steps each"
+        what = f"durable step beside {name}, of {steps:,}, {backend}"
+        detail = f"an answer and a tool call: {ours}, theirs {theirs}; {len(taken)} turns each"
         if name == "bare DBOS":
             rows.append(bar(what, ratio, BAR, detail))
         else:
