@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
 from itertools import count
 from typing import Final
 
+import attrs
 import psycopg
 import pytest
 from psycopg import Connection
@@ -14,6 +16,7 @@ from amplifier.testing.postgres import PostgresServer
 from amplifier_module_store_postgres import PostgresSessionStore, open_store
 from amplifier_sdk.errors import StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.quotas import Claim, Reservation
 from amplifier_sdk.stores import Lease, LogEntry, SessionLog, StoredQuestion
 
 pytestmark = pytest.mark.process
@@ -26,6 +29,10 @@ ASKED: Final = StoredQuestion(
 FURTHER: Final = StoredQuestion(
     question_id="q2", session_id="s1", prompt="?", options=("yes", "no")
 )
+CLAIM: Final = Claim(
+    account="tenant/t", amount=Decimal(2), limit=Decimal(9), window="day"
+)
+CLAIM_OF_KEY: Final = attrs.evolve(CLAIM, account="provider/p")
 WRITES: Final[
     Mapping[str, Callable[[PostgresSessionStore, Lease], Awaitable[object]]]
 ] = {
@@ -39,6 +46,8 @@ WRITES: Final[
     "void_questions": lambda store, lease: store.void_questions(lease),
     "answer": lambda store, _: store.answer("q1", "yes", by="ann"),
     "delete": lambda store, lease: store.delete("s1", leases=[lease]),
+    "reserve": lambda store, _: store.quotas.reserve([CLAIM, CLAIM_OF_KEY], period=60),
+    "pause": lambda store, _: store.quotas.pause("provider/p", 60),
 }
 
 
@@ -67,9 +76,34 @@ async def test_a_write_is_done_whole_or_not_at_all(
                 break
         assert await _content(store) == before
 
-    # the fence, and at least one that writes; one is both
-    assert number > (1 if name == "append" else 2)
+    # the fence, and at least one that writes; one is both, and one needs no lease
+    assert number > (1 if name in ("append", "pause") else 2)
     assert await _content(store) != before
+    await store.aclose()
+
+
+async def test_a_reservation_is_settled_whole_or_not_at_all(
+    server: PostgresServer, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_store(server.url(), namespace=namespace)
+    made = await store.quotas.reserve([CLAIM, CLAIM_OF_KEY], period=60)
+    assert isinstance(made, Reservation)
+    used = {"tenant/t": Decimal(1), "provider/p": Decimal(1)}
+    reserved, _ = await _accounts(store)
+    for number in count(1):
+        with monkeypatch.context() as patch:
+            _lose_connection(patch, server.url(), number)
+            try:
+                await store.quotas.settle(made, used)
+            except StoreUnavailableError:
+                pass
+            else:
+                break
+        assert await _accounts(store) == (reserved, set())
+    settled, _ = await _accounts(store)
+
+    assert number > 3
+    assert settled == [(name, Decimal(1), Decimal(0)) for name in sorted(used)]
     await store.aclose()
 
 
@@ -97,4 +131,11 @@ async def _content(store: PostgresSessionStore) -> tuple[object, ...]:
         await store.read_log("s1", "journal"),
         dict(await store.read_documents("s1")),
         await store.questions("s1"),
+        await _accounts(store),
     )
+
+
+async def _accounts(store: PostgresSessionStore) -> tuple[object, ...]:
+    balances = await store.quotas.balances()
+    standing = [(each.account, each.spent, each.reserved) for each in balances]
+    return standing, {*await store.quotas.pauses()}
