@@ -38,6 +38,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message
 from amplifier_sdk.providers import BaseProvider
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 from amplifier_sdk.values import Value
@@ -146,6 +147,7 @@ class ScriptedProvider(BaseProvider):
         self.requests: list[ChatRequest] = []
         self._repeat = repeat
         self._by_history = by_history
+        self._counted: tuple[int, Message | None, int] = 0, None, 0
         self._asked: anyio.Event | None = None
         self._info = ProviderInfo(
             id=name,
@@ -214,9 +216,16 @@ class ScriptedProvider(BaseProvider):
 
     def _number(self, request: ChatRequest) -> int:
         """Return how many answers came before."""
-        if self._by_history:
-            return sum(each.role == "assistant" for each in request.messages)
-        return len(self.requests)
+        if not self._by_history:
+            return len(self.requests)
+        messages = request.messages
+        known, last, count = self._counted
+        # a turn may have thousands, of which a request shows two more than the one before
+        if not 0 < known <= len(messages) or messages[known - 1] is not last:
+            known, count = 0, 0
+        count += sum(each.role == "assistant" for each in messages[known:])
+        self._counted = len(messages), messages[-1] if messages else None, count
+        return count
 
     def _take(self, request: ChatRequest, number: int) -> Step:
         """Note the request and return what to do with it."""

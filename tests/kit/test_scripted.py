@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import anyio
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -378,3 +379,23 @@ async def test_a_test_can_wait_for_a_request() -> None:
         assert await provider.wait_for_request() is REQUEST
 
     assert seen == [REQUEST, REQUEST]
+
+
+async def test_a_step_is_chosen_by_the_answers_that_a_request_shows() -> None:
+    provider = ScriptedProvider("a", "b", "c", by_history=True)
+    asked = Message(role="user", content="x")
+    answered = Message(role="assistant", content="y")
+    histories: tuple[list[Message], ...] = (
+        [asked],
+        [asked, answered, asked],
+        [asked, answered, asked, answered],
+        [asked, asked, asked, attrs.evolve(answered)],  # as long, and another one
+        [asked, answered],
+        [],
+    )
+    answers = [
+        (await provider.complete(ChatRequest(messages=history))).text
+        for history in histories
+    ]
+
+    assert answers == ["a", "b", "c", "b", "b", "a"]

@@ -51,7 +51,11 @@ def write_effects(packages: Path, plan_file: Path, steps: int) -> None:
         {"tool_calls": [{"name": "effect", "arguments": {"step": step}}]}
         for step in range(steps)
     ]
-    config: JSONObject = {"responses": [*responses, "Done."], "by_history": True}
+    config: JSONObject = {
+        "responses": [*responses, "Done."],
+        "by_history": True,
+        "context_window": 100_000_000,  # else a long turn is compacted
+    }
     plan: JSONObject = {
         "session": {
             "orchestrator": "loop-basic",

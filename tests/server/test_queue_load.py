@@ -112,7 +112,7 @@ async def queue(workers: Fleet, turns: int, hired: int) -> AsyncIterator[Queue]:
 
 def workers_of(site: Site, *, steps: int) -> Fleet:
     engine = site.store.replace("postgresql://", "dbos+postgresql://")
-    return Fleet(site, engine, steps=steps, pause=0)
+    return Fleet(site, engine, steps=steps, pause=0, period=15)
 
 
 async def test_turns_of_new_sessions_are_taken_from_the_queue(shared: Site) -> None:

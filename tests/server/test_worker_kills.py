@@ -89,12 +89,14 @@ class Fleet:
         engine: their queue.
         steps: how many steps a turn takes.
         pause: seconds that a step takes.
+        period: seconds after which others take over what a worker had.
     """
 
     site: Site
     engine: str
     steps: int = _STEPS
     pause: float = 0.2
+    period: float = _PERIOD
     workers: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
 
     @property
@@ -128,7 +130,7 @@ class Fleet:
             prefix = host.prefix
             words = [re.sub("@[^/]+/", f"@{host.address}/", word) for word in words]
         words += ["--plan", str(self.site.home / "plan.json"), "--backend", backend]
-        words += ["--period", str(_PERIOD), "--name", f"worker-{len(self.workers)}"]
+        words += ["--period", str(self.period), "--name", f"worker-{len(self.workers)}"]
         environ = {
             **os.environ,
             "PYTHONPATH": str(self.site.home / "packages"),
