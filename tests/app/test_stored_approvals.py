@@ -140,10 +140,8 @@ async def test_an_answer_counts_for_its_call(
     case.answer(answer)
     response = await case.approvals().request_approval(_request())
 
-    assert (response.approved, response.reason) == (
-        approved,
-        f"answered {answer!r} by ann",
-    )
+    told = answer if approved else f"answered {answer!r} by ann"
+    assert (response.approved, response.reason) == (approved, told)
     kinds = [str(each["type"]).removeprefix("approval_") for each in case.shown]
     assert kinds == ["requested", "answered"]
 
@@ -198,6 +196,18 @@ async def test_an_answer_does_not_cover_a_tool_that_says_something_else_now(
 
     await _ask(case.approvals(), _request())
     await _ask(case.approvals(), _wanted())
+
+
+async def test_a_call_with_a_secret_is_asked_about_in_vain_by_nobody(
+    case: Case,
+) -> None:
+    """What is stored of it is not what would run, so no answer could let it run."""
+    secret = f"sk-ant-api03-{'Ab3dE5fG7h' * 9}"
+    with pytest.raises(ApprovalUnavailableError, match="from a variable or a file"):
+        await case.approvals().request_approval(_request(f"key={secret}"))
+
+    assert case.stored() == []
+    assert case.shown == []
 
 
 async def test_what_takes_no_answer_any_more_denies(case: Case) -> None:
@@ -313,7 +323,7 @@ async def test_what_cannot_be_compared_is_not_stored(
 
 async def test_what_is_stored_holds_no_secret(case: Case) -> None:
     key = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-    await _ask(case.approvals(), _request(key, prompt=f"send: {key}"))
+    await _ask(case.approvals(), _request(prompt=f"send: {key}"))
     await _ask(case.approvals(), _wanted(f"{key}?", tool_input={"text": key}))
     (file,) = case.folder.glob("questions.json")
 

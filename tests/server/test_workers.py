@@ -21,7 +21,7 @@ from amplifier.server.workers import TurnWorker
 from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.server.serving import WRITES, Site, ended
+from tests.server.serving import WRITES, Site, ended, write_call
 from tests.server.test_operations import SPAN, TRACE, exporting
 from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Caller
@@ -118,6 +118,31 @@ async def test_question_holds_no_worker_and_another_one_continues(site: Site) ->
     assert not before
     assert done["output"] == "Written."
     assert (site.folder / "notes.txt").read_text() == "hello"
+
+
+async def test_answer_covers_what_it_says_it_covers(site: Site) -> None:
+    writes = [write_call(text) for text in ("a", "a", "b")]
+    async with fleet(site, *writes, "Written.") as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+            chosen = "Allow edits by write_file, edit_file and move in this session"
+            await all_.answer(session, chosen)
+            done = await ended(all_.caller, session, turn)
+
+    assert done["output"] == "Written."
+    assert (site.folder / "notes.txt").read_text() == "b"
+
+
+async def test_nobody_is_asked_about_a_call_with_a_secret(site: Site) -> None:
+    secret = f"sk-ant-api03-{'Ab3dE5fG7h' * 9}"
+    async with fleet(site, write_call(f"key={secret}"), "Not written.") as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            done = await ended(all_.caller, session, turn)
+
+    assert done["output"] == "Not written."
+    assert not (site.folder / "notes.txt").exists()
 
 
 async def test_denied_call_is_not_made(site: Site) -> None:

@@ -17,7 +17,11 @@ from amplifier.app.questions.books import QuestionBook
 from amplifier.app.questions.call_questions import CallQuestions, digest
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import ApprovalPendingError, ApprovalTimeoutError
+from amplifier_sdk.errors import (
+    ApprovalPendingError,
+    ApprovalTimeoutError,
+    ApprovalUnavailableError,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.person_questions import PersonQuestion, answer_of
 from amplifier_sdk.stores import StoredQuestion
@@ -29,6 +33,10 @@ HELD: Final = "held"
 
 _ALWAYS: Final = "allow always"
 _ID: Final = 32
+_LEFT_OUT: Final = (
+    "its arguments hold a secret, or what looks like one, and a call that waits for an answer is stored without any;"
+    " let what runs take it from a variable or a file"
+)
 
 
 @attrs.frozen(eq=False)
@@ -59,7 +67,8 @@ class StoredApprovals:
         Raises:
             ApprovalPendingError: nobody answered yet; the question is stored.
             ApprovalTimeoutError: nobody answered in time.
-            ApprovalUnavailableError: what it asks about cannot be shown, or changes of it could not be seen.
+            ApprovalUnavailableError: what it asks about cannot be shown, changes of it could not be seen, or its
+                arguments hold a secret: the call could not be made once there is an answer.
         """
         question = await to_thread.run_sync(self._approval, request)
         if any(_covers(each, question) for each in await self.book.questions()):
@@ -68,11 +77,14 @@ class StoredApprovals:
         if stored.answer is None:
             raise ApprovalPendingError(question.question_id)
         allowing = request.details.get("allowing")
-        return ApprovalResponse(
-            approved=isinstance(allowing, Sequence) and stored.answer in allowing,
-            reason=f"answered {stored.answer!r} by {stored.answered_by}",
-            remember=_normal(stored.answer) == _ALWAYS,
-        )
+        if isinstance(allowing, Sequence) and stored.answer in allowing:
+            # as it was chosen: whoever asked offers some that hold longer than once
+            is_always = _normal(stored.answer) == _ALWAYS
+            return ApprovalResponse(
+                approved=True, reason=stored.answer, remember=is_always
+            )
+        told = f"answered {stored.answer!r} by {stored.answered_by}"
+        return ApprovalResponse(approved=False, reason=told)
 
     async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
         """Return what was answered to what a tool asks; `None` where the person declined.
@@ -145,6 +157,9 @@ class StoredApprovals:
             str(details.get("session_id")),
             str(details.get("tool_call_id")),
         )
+        shown = digest(made.details["arguments"])
+        if "tool_input" in details and shown != digest(details["tool_input"]):
+            raise ApprovalUnavailableError(_LEFT_OUT)
         covers = details.get("covers")
         covered = [covers, made.details["definition_sha256"]]
         more: JSONObject = {
