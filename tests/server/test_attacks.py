@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from contextlib import AsyncExitStack
 from functools import partial
 from time import time
@@ -15,6 +16,7 @@ from starlette.types import Message
 
 from amplifier.app.directories import Places
 from amplifier.app.store.file_store import FileSessionStore
+from amplifier.cli._listener import Listener
 from amplifier.server import members
 from amplifier.server.application import StoredServer
 from amplifier.server.stores import ServerStores
@@ -313,3 +315,11 @@ async def test_a_body_that_is_a_bomb_is_refused(site: Site, body: bytes) -> None
     assert answer.status in (400, 413, 422), answer.body
     assert len(answer.body) < 2000
     assert still == 200
+
+
+def test_a_handshake_has_as_long_as_a_head() -> None:
+    listener = Listener(host="127.0.0.1", port=0)
+    config = listener.config(listener.bind())
+    os.close(int(config.bind[0].removeprefix("fd://")))
+
+    assert config.ssl_handshake_timeout == config.keep_alive_timeout == 10.0

@@ -73,7 +73,7 @@ class Listener:
         """Return the settings of the HTTP server."""
         config = Config()
         config.bind = [f"fd://{bound.detach()}"]
-        config.keep_alive_timeout = _IDLE
+        config.keep_alive_timeout = config.ssl_handshake_timeout = _IDLE
         config.graceful_timeout = _DRAIN
         config.shutdown_timeout = _DRAIN
         config.h11_max_incomplete_size = _MAX_HEAD
