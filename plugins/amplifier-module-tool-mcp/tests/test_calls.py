@@ -264,6 +264,22 @@ async def test_what_a_server_asks_in_a_call_is_asked_for_that_call(
     assert "\u202e" not in question.prompt
 
 
+async def test_a_server_asks_so_many_questions_in_a_call(
+    opened: Open,
+    text: Text,
+    scripted: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("amplifier_module_tool_mcp.elicitation._MOST", 0)
+    person = Person({"name": "Ann"})
+    async with opened({"s": scripted("asks")}) as one:
+        one.coordinator.decisions.provider = person
+        _, heard, _ = json.loads(await text(one, "mcp__s__echo", text="x"))
+
+    assert heard == {"action": "cancel"}
+    assert person.asked == []
+
+
 async def test_roots_may_be_kept_to_oneself(
     opened: Open, text: Text, scripted: Scripted
 ) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["CallDeadline", "Elicitations"]
 
 _LONGEST: Final = 4000
+_MOST: Final = 20
+"""Questions that a server may ask in one call: no deadline ends one that asks for ever."""
 
 
 @attrs.define(eq=False)
@@ -129,8 +131,13 @@ async def _serve(
     deadline: CallDeadline,
 ) -> None:
     """Ask one question after the other; what is left when the call ends takes no answer any more."""
+    count = 0
     try:
         async for asked in questions:
+            count += 1
+            if count > _MOST:
+                asked.is_over.set()
+                continue
             try:
                 asked.content = await deadline.held(context, asked)
                 asked.action = "decline" if asked.content is None else "accept"
