@@ -82,6 +82,15 @@ def test_what_a_plugin_would_run_is_shown_whole_and_inert(plugin: Path) -> None:
     assert "runs: echo \\u200b\\u3164\\U000e0041\n" in shown
 
 
+def test_no_crowd_of_texts_hides_what_runs(plugin: Path) -> None:
+    for number in range(60):
+        write(plugin / f"commands/a{number:02}.md", "Do it.")
+    shown = call("plugin", "add", "./careful", "--dry-run").stdout
+    assert "runs: sh ${CLAUDE_PLUGIN_ROOT}/deny.sh" in shown
+    assert "    and 20 more that run nothing\n" in shown
+    assert shown.count("command /a") == 40
+
+
 def test_an_update_says_which_version_was_there(plugin: Path) -> None:
     manifest = plugin / ".claude-plugin/plugin.json"
     write(manifest, '{"name": "careful", "version": "2.0"}')

@@ -22,6 +22,8 @@ __all__ = ["plugin"]
 
 _MAX_FILES: Final = 20
 _MAX_DETAIL: Final = 4_000
+_MAX_TEXTS: Final = 40
+"""Agents, commands and skills of which nothing runs; all that runs is shown."""
 
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Only say what would change."
@@ -217,8 +219,7 @@ def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None
         _write_differences(change, write)
     elif staged.abilities:
         write("  it may:")
-        for ability in staged.abilities:
-            write(f"    {_ability(ability)}")
+        _write_abilities("    ", staged.abilities, write)
     else:
         write("  it may do nothing.")
     for part in staged.unsupported:
@@ -243,14 +244,29 @@ def _version_before(change: PluginChange) -> str:
 
 def _write_differences(change: PluginChange, write: Callable[[str], None]) -> None:
     for mark, abilities in (("-", change.lost), ("+", change.gained)):
-        for ability in abilities:
-            write(f"  {mark} {_ability(ability)}")
+        _write_abilities(f"  {mark} ", abilities, write)
     if not (change.lost or change.gained):
         write("  what it may do is the same")
     for name in change.changed[:_MAX_FILES]:
         write(f"  changed: {one_line(name, 200)}")
     if len(change.changed) > _MAX_FILES:
         write(f"  and {len(change.changed) - _MAX_FILES} more files")
+
+
+def _write_abilities(
+    lead: str, abilities: Sequence[Ability], write: Callable[[str], None]
+) -> None:
+    """Write what a plugin may do; no crowd of texts pushes what runs out of sight."""
+    count = 0
+    for ability in abilities:
+        count += not ability.runs
+        if ability.runs or count <= _MAX_TEXTS:
+            write(f"{lead}{_ability(ability)}")
+    if count > _MAX_TEXTS:
+        write(f"{lead}and {count - _MAX_TEXTS} more that run nothing")
+    running = len(abilities) - count
+    if running > _MAX_TEXTS:
+        write(f"{lead}{running} of these run something, or connect to somebody")
 
 
 def _describe(found: ShownPlugin) -> None:
