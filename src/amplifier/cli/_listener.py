@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -19,6 +20,7 @@ from hypercorn.protocol.h11 import H11Protocol
 from starlette.types import ASGIApp
 
 from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.cli._structured_logs import library_logs
 from amplifier.cli._terminal import notice
 from amplifier.server.application import StoredServer
 from amplifier.server.engines import open_named_engine
@@ -80,6 +82,7 @@ class Listener:
         config.include_server_header = False
         config.certfile, config.keyfile = self.certificate, self.key
         config.loglevel = "ERROR"
+        config.errorlog = logging.getLogger("hypercorn.error")
         return config
 
     async def serve(
@@ -128,7 +131,8 @@ def serve_until_signalled(
         EngineError: it cannot be opened.
     """
     _allow_connections()
-    anyio.run(_serve, stores, options, listener, backend, engine, backend=backend)
+    with library_logs():
+        anyio.run(_serve, stores, options, listener, backend, engine, backend=backend)
 
 
 @asynccontextmanager

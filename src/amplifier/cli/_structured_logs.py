@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -13,8 +14,9 @@ import structlog
 from amplifier.cli._terminal import one_line, visible
 from amplifier_kit.redaction import StrictRedactor
 
-__all__ = ["send_logs"]
+__all__ = ["library_logs", "send_logs"]
 
+_LEVEL: Final = logging.WARNING
 _SHOWN_ELSEWHERE: Final = frozenset({"module.load_failed", "tool.failed"})
 """What the commands tell in words of their own."""
 
@@ -46,6 +48,35 @@ def send_logs(*, debug: bool, as_json: bool = False) -> None:
         # A chat configures it again once standard error leads above the prompt.
         cache_logger_on_first_use=False,
     )
+
+
+@contextmanager
+def library_logs() -> Iterator[None]:
+    """Have what libraries log be records of this log in a block: one line each, and JSON where the log is.
+
+    A caller without a token can have the event loop report a connection; tracebacks of that would fill the log.
+    """
+    handler, root = _Records(_LEVEL), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+class _Records(logging.Handler):
+    """Passes the records of libraries on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one."""
+        error = record.exc_info[1] if record.exc_info else None
+        structlog.get_logger("amplifier").log(
+            record.levelno,
+            "library.logged",
+            library=record.name,
+            message=record.getMessage(),
+            exc_info=error,
+        )
 
 
 def _without_repetition(

@@ -85,7 +85,7 @@ def worker(
 
     from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.cli._server_stores import require_server, stores_of
-    from amplifier.cli._structured_logs import send_logs
+    from amplifier.cli._structured_logs import library_logs, send_logs
     from amplifier_sdk.engines import WorkerOptions
 
     require_server(backend)
@@ -104,7 +104,8 @@ def worker(
         drain=drain,
     )
     working = partial(_work, engine, stores, made_of, options)
-    anyio.run(working, backend=backend)
+    with library_logs():
+        anyio.run(working, backend=backend)
 
 
 async def _work(
