@@ -16,10 +16,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from amplifier.app.settings.schema import SettingsSchema
 from amplifier.app.store.openers import open_named_store
 from amplifier.cli import main
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_kit.files.documents import parse_yaml
+from amplifier_sdk.configuration import read_config
 from amplifier_sdk.stores import LogEntry, StoredQuestion
 from tests.server.serving import Site
 from tests.server.test_processes import PAGE
@@ -28,10 +30,10 @@ TEXT: Final = PAGE.read_text("utf-8")
 ODD: Final = "\u2028 \U0001f600 a\u0301 \x7f '; DROP TABLE amplifier.sessions; --"
 
 
-def block(kind: str, beginning: str = "") -> str:
-    found = re.search(
-        rf"^```{kind}\n({beginning}.*?)^```$", TEXT, re.DOTALL | re.MULTILINE
-    )
+def block(kind: str, begin: str = "") -> str:
+    """Return the first block of a kind that begins so."""
+    pattern = rf"^```{kind}\n({begin}.*?)^```$"
+    found = re.search(pattern, TEXT, re.DOTALL | re.MULTILINE)
     assert found is not None
     return found[1]
 
@@ -74,6 +76,17 @@ def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
     told = [line for line in checked.stderr.splitlines() if "amplifier.service" in line]
 
     assert told == []
+
+
+def test_the_limits_are_ones_that_a_server_reads() -> None:
+    data = parse_yaml(block("yaml", "server:"))
+    assert isinstance(data, dict)
+    limits = read_config(SettingsSchema, data, subject="page").server.limits
+    acme = limits.of_tenant("acme")
+
+    assert (str(acme.cost_usd.day), str(acme.cost_usd.month)) == ("50", "100")
+    assert str(acme.tokens.day) == "2000000"
+    assert limits.of_provider("provider-anthropic").requests == 20
 
 
 def test_the_services_hold_together() -> None:

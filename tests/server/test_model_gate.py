@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import anyio
@@ -32,6 +33,7 @@ from amplifier_sdk.errors import (
     StoreUnavailableError,
 )
 from amplifier_sdk.events import PROVIDER_RETRY, PROVIDER_THROTTLE
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import Delta, TextDelta
 from tests.doubles import (
     Generated,
@@ -44,7 +46,7 @@ from tests.doubles import (
     calling,
     forever,
 )
-from tests.kit.vendors.parrot import parrot, speaking
+from tests.kit.vendors.parrot import ask, parrot, speaking
 from tests.server.memory_quotas import MemoryQuotas
 
 pytestmark = pytest.mark.usefixtures("virtual_clock")
@@ -299,13 +301,18 @@ async def test_budget_counts_what_was_used_and_refuses_what_does_not_fit() -> No
     assert raised.value.retry_after > 86_000
 
 
-async def test_unknown_price_counts_once_it_is_known() -> None:
-    all_ = processes(limits(cost_usd=day("0.3")))
-    said = answer("hi", usage=USED)
-    async with all_.gated(build_session(said, said)) as session:
-        await session.execute("go")
-        await session.execute("go")
-        with pytest.raises(TenantBudgetError, match="of which 0 are left"):
+@pytest.mark.parametrize(
+    ("budget", "answers", "left"), [("0.3", 1, "0.05"), ("0.5", 2, "0")]
+)
+async def test_unknown_price_counts_once_it_is_known(
+    budget: str, answers: int, left: str
+) -> None:
+    all_ = processes(limits(cost_usd=day(budget)))
+    said = [answer("hi", usage=USED)] * 3
+    async with all_.gated(build_session(*said)) as session:
+        for _ in range(answers):
+            await session.execute("go")
+        with pytest.raises(TenantBudgetError, match=f"of which {left} are left"):
             await session.execute("go")
 
 
@@ -487,14 +494,60 @@ async def test_what_is_held_for_long_is_renewed() -> None:
     assert not await store.balances()
 
 
+async def test_module_that_asks_a_provider_by_itself_pays_afterwards() -> None:
+    all_ = processes(limits(tokens=day(20), cost_usd=day(5)))
+    said = {"input": 7, "output": 3}
+    price: JSONObject = {"input_per_million": "1", "output_per_million": "1"}
+    async with all_.gated(
+        asking([], speaking(), speaking(), speaking(), prices={"grey": price})
+    ) as session:
+        (provider,) = session.coordinator.providers.values()
+        for _ in range(3):
+            await provider.complete(ask())
+        with pytest.raises(TenantBudgetError, match="of which 0 are left"):
+            await session.execute("go")
+
+    assert await all_.spent("tokens") == [3 * sum(said.values()), 0]
+    assert await all_.spent() == [0.00003, 0]
+
+
+async def test_request_that_was_let_through_counts_once() -> None:
+    all_ = processes(limits(tokens=day(100_000)))
+    async with all_.gated(asking([], speaking())) as session:
+        await session.execute("go")
+
+    assert await all_.spent("tokens") == [10, 0]
+
+
+async def test_last_cost_is_reserved_where_the_price_is_unknown() -> None:
+    all_ = processes(limits(cost_usd=day(1)))
+    seen: list[list[float]] = []
+
+    async def work(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        seen.append(await all_.spent())
+        yield answer("hi", usage=USED)
+
+    async with all_.gated(build_session(provider=Generated(work))) as session:
+        await session.execute("go")
+        await session.execute("go")
+
+    assert seen == [[0, 0], [0.25, 0.25]]
+
+
 # -- with a vendor
 
 
-def asking(script: list[ScriptedTransport], *steps: HttpStep) -> AmplifierSession:
+def asking(
+    script: list[ScriptedTransport],
+    *steps: HttpStep,
+    prices: Mapping[str, JSONValue] = MappingProxyType({}),
+) -> AmplifierSession:
     """Return a session whose provider asks a vendor over HTTP, which answers like this."""
 
     async def mount(coordinator: Coordinator, _config: object) -> None:
-        made, transport = parrot(*steps, coordinator=coordinator, retry_jitter=True)
+        made, transport = parrot(
+            *steps, coordinator=coordinator, retry_jitter=True, prices=dict(prices)
+        )
         script.append(transport)
         await coordinator.mount("providers", made)
 

@@ -47,7 +47,7 @@ class TenantBudgetError(BudgetExceededError):
             f"The budget of tenant {tenant!r} is {budget}, of which {left:f} are left"
         )
         if left > 0:
-            told += f"; a request may take {claim.amount:f} of them, by its own limit (`max_tokens` of the provider)"
+            told += f", and a request may take {claim.amount:f}; `max_tokens` of the provider lowers that"
         self.args = (f"{told}. It renews at {shown_time(balance.renews)}",)
 
 

@@ -7,7 +7,8 @@ waits here holds no deadline of the turn, and the session's lease is renewed mea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from contextvars import ContextVar
+from decimal import Decimal, InvalidOperation
 from random import uniform
 from typing import Final, cast
 
@@ -28,11 +29,14 @@ from amplifier_sdk.errors import (
     StreamError,
 )
 from amplifier_sdk.events import (
+    LLM_RESPONSE,
     PROVIDER_RETRY,
     PROVIDER_THROTTLE,
+    LlmResponse,
     ProviderRetry,
     ProviderThrottle,
 )
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.middleware import ModelCall, Proceed, event_of
 from amplifier_sdk.quotas import Claim, Refusal, Reservation
 
@@ -43,6 +47,9 @@ _SETTLING: Final = 5.0
 _POLL: Final = 0.1
 _MAX_POLL: Final = 1.0
 _BUSY: Final = (429, 503, 529)
+_IS_COUNTED: Final = ContextVar("_IS_COUNTED", default=False)
+"""Whether the running code is a request that was let through."""
+
 _NOTHING: Final[Mapping[str, Decimal]] = {}
 
 
@@ -67,6 +74,7 @@ class ModelGate:
         around = cast("HookHandler", self.around)  # which middleware is registered as
         hooks.register(event_of("model"), around, _INNERMOST, decides=False)
         hooks.register(PROVIDER_RETRY, self.note_retry, decides=False)
+        hooks.register(LLM_RESPONSE, self.note_response, decides=False)
 
     async def around(
         self, call: ModelCall, proceed: Proceed[ModelCall, ChatResponse]
@@ -82,22 +90,30 @@ class ModelGate:
         bound = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
         if self.quotas.has_budget(self.tenant):
             bound = await max_usage(provider, call.request)
+        if bound.cost_usd is None:
+            # what the last one took, where nobody knows the price beforehand
+            last = self.quotas.last_costs.get(account)
+            bound = attrs.evolve(bound, cost_usd=last)
         claims = self.quotas.request_claims(self.tenant, call.provider, account, bound)
         with deadlines_held():
             reservation = await self._admit(call, account, claims)
-        used = _NOTHING
+        used, token = _NOTHING, _IS_COUNTED.set(True)
         try:
             await lowlevel.checkpoint_if_cancelled()
             # what is sent and has no end may have been billed
             used = amounts_of(self.tenant, bound)
             response = await proceed(call)
-            used = amounts_of(self.tenant, self._used(call, response, bound))
+            usage = self._used(call, response, bound)
+            used = amounts_of(self.tenant, usage)
+            if usage.cost_usd is not None:
+                self.quotas.last_costs[account] = usage.cost_usd
         except LLMError as error:
             if not _may_be_billed(error):
                 used = _NOTHING
             await self._note_failure(account, error)
             raise
         finally:
+            _IS_COUNTED.reset(token)
             if reservation is not None:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(_SETTLING):
                     await self.quotas.settle(reservation, used)
@@ -108,6 +124,24 @@ class ModelGate:
         if data["retry_after"] and data.get("status_code") in (None, *_BUSY):
             _, account = self._provider(data["provider"])
             await self.quotas.pause(account, data["retry_after"])
+
+    async def note_response(self, _event: str, data: LlmResponse) -> None:
+        """Count what a module's own request used, which nothing stands before, such as one for a summary."""
+        usage = data.get("usage")
+        if (
+            _IS_COUNTED.get()
+            or usage is None
+            or not self.quotas.has_budget(self.tenant)
+        ):
+            return
+        found = Usage(
+            input_tokens=_count(usage.get("input_tokens")),
+            output_tokens=_count(usage.get("output_tokens")),
+            total_tokens=_count(usage.get("total_tokens")),
+            cost_usd=_dollars(usage.get("cost_usd")),
+        )
+        if _is_plausible(found):
+            await self.quotas.charge(self.tenant, found)
 
     async def _admit(
         self, call: ModelCall, account: str, claims: Sequence[Claim]
@@ -201,6 +235,17 @@ class ModelGate:
 def _may_be_billed(error: LLMError) -> bool:
     """Whether the vendor may have worked on a request that failed: it began an answer, or took too long for one."""
     return isinstance(error, StreamError | LLMTimeoutError)
+
+
+def _count(value: JSONValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _dollars(value: JSONValue) -> Decimal | None:
+    try:
+        return Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
 
 
 def _is_plausible(usage: Usage) -> bool:

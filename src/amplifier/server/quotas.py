@@ -63,10 +63,12 @@ class SharedQuotas:
     Args:
         store: where they are.
         limits: how much there is.
+        last_costs: what the last request to a provider cost, by its account.
     """
 
     store: QuotaStore
     limits: SharedLimits
+    last_costs: dict[str, Decimal] = attrs.field(factory=dict)
     _held: set[str] = attrs.field(factory=set)
     _unsettled: list[tuple[Reservation, Mapping[str, Decimal]]] = attrs.field(
         factory=list
@@ -112,6 +114,21 @@ class SharedQuotas:
             self._unsettled.append((reservation, used))
         else:
             self._held.discard(reservation.reservation_id)
+
+    async def charge(self, tenant: str, usage: Usage) -> None:
+        """Count what a tenant used without a reservation, also beyond a budget."""
+        nothing = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
+        claims = [
+            attrs.evolve(claim, limit=Decimal("Infinity"))
+            for claim in self.budget_claims(tenant, nothing)
+        ]
+        try:
+            made = await self.reserve(claims)
+        except (StoreError, OSError) as error:
+            report("server.use_not_counted", error, tenant=tenant)
+            return
+        if isinstance(made, Reservation):
+            await self.settle(made, amounts_of(tenant, usage))
 
     async def pause(self, account: str, seconds: float) -> None:
         """Let all processes hold the requests of an account back for a time."""
