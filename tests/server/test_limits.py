@@ -215,6 +215,7 @@ async def when_ended(caller: Caller, session: str, turn: str) -> float:
         ({"tenants": {"a": {"turns": 0}}}, "turns"),
         ({"tenants": {"a": {"cost_usd": {"day": "much"}}}}, "a decimal number"),
         ({"tenants": {"a": {"cost_usd": {"day": -1}}}}, "above 0"),
+        ({"tenants": {"Acme": {"turns": 1}}}, "lower-case letters"),
         ({"providers": {"x": {"request": 1}}}, "did you mean 'requests'"),
     ],
 )

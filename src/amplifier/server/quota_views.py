@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.settings.shared_limits import SharedLimits
+from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
 from amplifier.server.budgets import shown_time
 from amplifier.server.quotas import SharedQuotas, tenant_account
@@ -18,7 +18,6 @@ from amplifier_sdk.quotas import Balance, Window
 
 __all__ = ["describe_quotas", "quota_metrics"]
 
-_EACH: Final = "*"
 _PREFIX: Final = "amplifier_server_"
 _GAUGES: Final = (
     ("quota_limit", "What a tenant may use."),
@@ -128,7 +127,7 @@ def _head(name: str, words: str) -> tuple[str, str]:
 
 def _tenants(quotas: SharedQuotas, balances: Sequence[Balance]) -> Iterator[str]:
     """Yield who has a limit of their own, or has used something."""
-    yield from (name for name in quotas.limits.tenants if name != _EACH)
+    yield from (name for name in quotas.limits.tenants if name != EACH_TENANT)
     for balance in balances:
         owner, tenant, *_ = balance.account.split("/")
         if owner == "tenant":

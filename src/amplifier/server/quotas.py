@@ -18,9 +18,9 @@ from anyio import to_thread
 
 from amplifier.app.directories import Places
 from amplifier.app.settings.settings import load_settings, settings_file
-from amplifier.app.settings.shared_limits import SharedLimits
+from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
-from amplifier.server.stores import ServerStores
+from amplifier.server.stores import ServerStores, check_tenant
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import ConfigError, Problem, StoreError
 from amplifier_sdk.quotas import (
@@ -244,7 +244,11 @@ def read_limits(places: Places) -> SharedLimits:
             raise ConfigError(
                 [Problem("server", told)], subject=f"settings file {str(layer.path)!r}"
             )
-    return settings.read().server.limits
+    limits = settings.read().server.limits
+    for name in limits.tenants:
+        if name != EACH_TENANT:
+            check_tenant(name, place="server.limits.tenants", subject="settings")
+    return limits
 
 
 def amounts_of(tenant: str, usage: Usage) -> Mapping[str, Decimal]:

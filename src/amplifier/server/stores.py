@@ -121,14 +121,17 @@ class ServerStores:
         return self.places.state / "served" / namespace
 
 
-def check_tenant(name: str) -> None:
+def check_tenant(name: str, *, place: str = "tenant", subject: str = "token") -> None:
     """Refuse what no tenant is called.
+
+    Args:
+        name: what a tenant shall be called.
+        place: where the name stands, for the message.
+        subject: what it stands in, likewise.
 
     Raises:
         ConfigError: the name is none.
     """
     if not _NAME.fullmatch(name):
         problem = "expected lower-case letters, digits and hyphens, at most 63; got "
-        raise ConfigError(
-            [Problem("tenant", f"{problem}{name!r:.80}")], subject="token"
-        )
+        raise ConfigError([Problem(place, f"{problem}{name!r:.80}")], subject=subject)

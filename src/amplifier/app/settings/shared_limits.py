@@ -23,9 +23,16 @@ import attrs
 
 from amplifier_sdk.bounds import count, seconds
 
-__all__ = ["BudgetLimits", "ProviderLimits", "SharedLimits", "TenantLimits"]
+__all__ = [
+    "EACH_TENANT",
+    "BudgetLimits",
+    "ProviderLimits",
+    "SharedLimits",
+    "TenantLimits",
+]
 
-_EACH: Final = "*"
+EACH_TENANT: Final = "*"
+"""What stands for each tenant."""
 
 
 def _amount(value: object) -> Decimal | None:
@@ -126,7 +133,7 @@ class SharedLimits:
 
     @property
     def _each(self) -> TenantLimits:
-        return self.tenants.get(_EACH, TenantLimits())
+        return self.tenants.get(EACH_TENANT, TenantLimits())
 
 
 def _short(name: str) -> str:
