@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
@@ -22,14 +22,19 @@ from amplifier_sdk.stores import SessionStore
 from amplifier_sdk.values import Value
 
 __all__ = [
+    "PAUSES",
     "Balance",
     "Claim",
     "MeteredStore",
+    "PauseReader",
     "QuotaStore",
     "Refusal",
     "Reservation",
     "Window",
 ]
+
+PAUSES: Final = "provider.pauses"
+"""The capability with a `PauseReader`, where processes share what vendors ask to wait."""
 
 Window: TypeAlias = Literal["day", "month"]
 """For how long a budget holds: a day or a month of UTC."""
@@ -96,6 +101,14 @@ class Refusal(Value):
         """Whether it would not fit either if all that is reserved were given back."""
         claim, left = self.claim, self.claim.limit - self.balance.spent
         return left <= 0 or claim.amount > left
+
+
+class PauseReader(Protocol):
+    """Says how long requests wait; a provider that retries by itself asks before each retry."""
+
+    async def __call__(self, account: str, /) -> float:
+        """Return the seconds for which an account, as a `MeteredProvider` calls it, is paused; 0 where it is not."""
+        ...
 
 
 @runtime_checkable

@@ -579,6 +579,27 @@ async def test_vendor_that_asks_one_process_to_wait_hears_of_none_until_then() -
     assert [*all_.store.paused] == [f"provider/{account_of_parrot()}"]
 
 
+async def test_retry_waits_for_what_another_process_was_told_meanwhile() -> None:
+    all_ = processes()
+    scripts: list[ScriptedTransport] = []
+    ends: list[float] = []
+
+    async def run(seconds: str) -> None:
+        headers = {"retry-after": seconds}
+        busy = json_answer({"error": "busy"}, status=429, headers=headers)
+        async with all_.gated(asking(scripts, busy, speaking())) as session:
+            await session.execute("go")
+            ends.append(anyio.current_time())
+
+    start = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "5")
+        tasks.start_soon(run, "50")
+
+    assert [len(script.requests) for script in scripts] == [2, 2]
+    assert all(50 <= end - start < 55 for end in ends)
+
+
 def account_of_parrot() -> str:
     provider, _ = parrot()
     return provider.account

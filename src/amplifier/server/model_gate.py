@@ -38,7 +38,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.middleware import ModelCall, Proceed, event_of
-from amplifier_sdk.quotas import Claim, Refusal, Reservation
+from amplifier_sdk.quotas import PAUSES, Claim, Refusal, Reservation
 
 __all__ = ["ModelGate"]
 
@@ -71,6 +71,7 @@ class ModelGate:
     def register(self) -> None:
         """Stand before the requests of the session and its children."""
         hooks = self.coordinator.hooks
+        self.coordinator.register_capability(PAUSES, self._pause_left)
         around = cast("HookHandler", self.around)  # which middleware is registered as
         hooks.register(event_of("model"), around, _INNERMOST, decides=False)
         hooks.register(PROVIDER_RETRY, self.note_retry, decides=False)
@@ -222,6 +223,9 @@ class ModelGate:
             self._is_reported = True
             report("budget.price_unknown", provider=call.provider, tenant=self.tenant)
         return attrs.evolve(usage, cost_usd=bound.cost_usd)
+
+    async def _pause_left(self, account: str) -> float:
+        return await self.quotas.pause_left(provider_account(account))
 
     def _provider(self, name: str) -> tuple[object, str]:
         """Return a provider of the session, and the account that its requests count against."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 import attrs
@@ -23,6 +23,7 @@ from amplifier_sdk.events import (
     ProviderToolSequenceRepaired,
 )
 from amplifier_sdk.history import sendable
+from amplifier_sdk.quotas import PAUSES, PauseReader
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -163,9 +164,23 @@ class Answering:
                 await anyio.sleep(SIGN_OF_LIFE)
                 yield
             await anyio.sleep(max(0.0, left))
+            async with aclosing(self._pause()) as signs:
+                async for _ in signs:
+                    yield
         async with aclosing(self.provider.slots.take()) as turns:
             async for _ in turns:
                 yield
+
+    async def _pause(self) -> AsyncGenerator[None, None]:
+        """Wait for as long as other processes were asked to wait meanwhile."""
+        provider = self.provider
+        found = provider.coordinator.get_capability(PAUSES)
+        if found is None:
+            return
+        read = cast("PauseReader", found)
+        while (left := await read(provider.account)) > 0:
+            await anyio.sleep(min(left, SIGN_OF_LIFE))
+            yield
 
     async def _exchange(
         self, outgoing: Outgoing, model: str
