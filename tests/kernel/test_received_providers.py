@@ -561,8 +561,13 @@ async def test_a_child_asks_whom_its_parent_chose() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "shown"),
-    [([{"role": "user", "content": "go"}], ["go"]), ("go", [])],
-    ids=["messages", "a text of its own"],
+    [
+        ([{"role": "user", "content": "go"}], ["go"]),
+        ([Message(role="user", content="go")], ["go"]),
+        ("go", []),
+        ([5], []),
+    ],
+    ids=["messages", "our messages", "a text of its own", "what is no message"],
 )
 async def test_middleware_sees_what_is_no_request(
     asked: object, shown: list[str]
