@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AsyncExitStack
+from typing import cast
 
 import anyio
 import pytest
@@ -18,8 +19,10 @@ from amplifier.app.settings.shared_limits import (
 )
 from amplifier.server import quotas
 from amplifier.server.leases import release_lease
+from amplifier.server.stores import ServerStores
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.stores import SessionStore
 from tests.server.serving import Site, ended
 from tests.server.test_sessions import begun, costed
 from tests.server.test_workers import delegating, fleet
@@ -242,6 +245,22 @@ def test_limits_of_the_served_folder_are_refused(
 
     with pytest.raises(ConfigError, match="counts in your own settings alone"):
         quotas.read_limits(site.places)
+
+
+@pytest.mark.parametrize("is_limited", [False, True])
+async def test_store_without_accounts_serves_no_limits(
+    site: Site, is_limited: bool
+) -> None:
+    class Plain(ServerStores):
+        async def server(self) -> SessionStore:
+            return cast("SessionStore", object())
+
+    if is_limited:
+        limit(site, each={"turns": 1})
+        with pytest.raises(ConfigError, match="has no accounts"):
+            await quotas.open_quotas(Plain("files", site.places))
+    else:
+        assert await quotas.open_quotas(Plain("files", site.places)) is None
 
 
 def test_tenant_has_what_its_name_says_and_else_what_each_has() -> None:
