@@ -31,6 +31,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.person_questions import PersonQuestion
+from amplifier_sdk.results import HookResult
 from amplifier_sdk.stores import StoredQuestion
 from amplifier_sdk.tools import tool
 
@@ -216,6 +217,15 @@ async def test_what_takes_no_answer_any_more_denies(case: Case) -> None:
 
     with pytest.raises(ApprovalTimeoutError):
         await case.approvals().request_approval(_request())
+
+
+async def test_five_minutes_are_no_time_that_a_handler_named(case: Case) -> None:
+    """They are the default, for a person at a screen."""
+    usual = HookResult.ask("Shall it?").approval_timeout
+    await _ask(case.approvals(), attrs.evolve(_request(), timeout=usual))
+    (question,) = case.stored()
+
+    assert question.expires is None
 
 
 async def test_a_patient_turn_waits_longer_than_its_handler(case: Case) -> None:

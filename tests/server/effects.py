@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["write_effects", "write_package"]
+__all__ = ["CLOCK", "write_effects", "write_package"]
+
+CLOCK: Final = """
+import os
+import time
+
+own = time.time
+time.time = lambda: own() + float(os.environ.get("CLOCK", "0"))
+"""
+"""A `sitecustomize` that lets the clock of a process be wrong by so many seconds."""
 
 _TOOL = '''
 import os

@@ -13,6 +13,7 @@ import anyio
 import attrs
 import pytest
 
+from amplifier.server.records import without_waiting
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.stores import LogEntry, StoredQuestion
@@ -342,3 +343,64 @@ async def test_cancelling_the_root_voids_questions_of_any_depth(
     assert late.status == 409
     assert not (site.folder / "notes.txt").exists()
     assert not effects.exists() or "deployed" not in effects.read_text()
+
+
+async def _without_mark(all_: Fleet, session: str) -> None:
+    """Let a session's record be as that of a worker which was killed right as its turn asked."""
+    store = (await all_.server.stores.tenant("default")).store
+    lease = await store.acquire(session, owner="dead", period=5)
+    record = await store.read_record(session)
+    assert record is not None
+    await store.write_record(lease, without_waiting(record))
+    await store.release(lease)
+
+
+async def test_answer_to_a_worker_that_was_killed_as_it_asked_is_heard(
+    site: Site, effects: Path
+) -> None:
+    async with asking(site, *DEPLOYS) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        await _without_mark(all_, session)
+        asked = await question(all_.caller, session)
+        await answered(all_.caller, session, asked, answer="next")
+        async with all_.worker("w2"):
+            done = await ended(all_.caller, session, turn)
+
+    assert done["output"] == "Deployed."
+    assert effects.read_text().count("deployed next") == 1
+
+
+async def test_turn_that_waits_is_ended_once_its_run_is_over(
+    site: Site, effects: Path
+) -> None:
+    async with asking(site, *DEPLOYS) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        asked = await question(all_.caller, session)
+        await all_.engine.cancel(turn)
+        done = await ended(all_.caller, session, turn)
+        late = await answered(all_.caller, session, asked, answer="next")
+
+    assert done["state"] == "failed"
+    assert late.status == 409
+    assert "deployed" not in effects.read_text()
+
+
+@pytest.mark.parametrize("script", [DEPLOYS, UPLOADS], ids=["left", "held"])
+async def test_server_without_workers_asks_for_its_tools(
+    site: Site, effects: Path, script: Sequence[JSONValue]
+) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        plan_that_asks(site, *script)
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        asked = await question(caller, session)
+        await answered(caller, session, asked, answer="main")
+        done = await ended(caller, session, turn)
+
+    assert done["state"] == "finished"
+    assert effects.read_text().splitlines()[-1].endswith("main")

@@ -12,8 +12,13 @@ import pytest
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
-from amplifier.server.records import waiting_turn
-from amplifier.server.turns import LocalTurns
+from amplifier.server.records import (
+    waiting_turn,
+    with_new_turn,
+    with_turn_left,
+    without_waiting,
+)
+from amplifier.server.turns import LocalTurns, store_prompt
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue
 from tests.server.serving import WRITES, Site, ended, is_last
@@ -132,31 +137,67 @@ async def test_a_turn_is_cancelled_from_another_process(site: Site) -> None:
     assert not (site.folder / "notes.txt").exists()
 
 
-async def test_a_turn_whose_process_died_is_ended_by_another(site: Site) -> None:
+async def left_turn(server: StoredServer, caller: Caller, kills: int) -> str:
+    """Return a session as a process leaves it that was killed in its turn, and others before it."""
+    session = await caller.begin()
+    tenant = await server.stores.tenant("default")
+    store = tenant.store
+    lease = await store.acquire(session, owner="dead", period=60)
+    await store_prompt(store, lease, "Go")
+    record = await store.read_record(session)
+    assert record is not None
+    record = with_new_turn(record, "t1", "Go")
+    for _ in range(kills):
+        record = with_turn_left(record, "t1")
+    # somebody had begun to continue it
+    await store.write_record(lease, without_waiting(record))
+    reaper = Reaper(server.stores, None, LocalTurns(None, None), 1)  # type: ignore[arg-type]  # it asks nobody
+    await reaper.reap(tenant)
+    assert (await caller.get(f"/sessions/{session}")).json["state"] == "running"
+    await store.release(lease)
+    return session
+
+
+async def test_a_turn_whose_process_died_is_continued_by_another(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        session = await left_turn(server, caller, kills=1)
+        done = await ended(caller, session, "t1")
+
+    assert done["output"] == "Fine."
+
+
+async def test_a_turn_that_kills_its_processes_is_ended(site: Site) -> None:
     secret = await site.token()
     async with site.serving() as server:
         caller = Caller(server, secret)
-        session = await caller.begin()
-        tenant = await server.stores.tenant("default")
-        store = tenant.store
-        # what a process leaves that is killed in a turn
-        from amplifier.server.records import with_new_turn
-
-        lease = await store.acquire(session, owner="dead", period=60)
-        record = await store.read_record(session)
-        assert record is not None
-        await store.write_record(lease, with_new_turn(record, "t1", "x"))
-        reaper = Reaper(server.stores, None, LocalTurns(None, None), 1)  # type: ignore[arg-type]  # it asks nobody
-        await reaper.reap(tenant)
-        running = (await caller.get(f"/sessions/{session}")).json["state"]
-        await store.release(lease)
-        await reaper.reap(tenant)
+        session = await left_turn(server, caller, kills=3)
+        await ended(caller, session, "t1")
         shown = (await caller.get(f"/sessions/{session}")).json
         events = await events_until(caller, session, "turn_failed")
 
-    assert (running, shown["state"]) == ("running", "idle")
     assert shown["turns"][0]["error"]["code"] == "interrupted"
     assert is_last(events[-1])
+
+
+async def test_a_turn_that_is_cancelled_as_it_waits_is_closed(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await events_until(caller, session, "approval_requested")
+        await unheld(server, session)
+        await caller.post(f"/sessions/{session}/turns/{turn}/cancel")
+        store = (await server.stores.tenant("default")).store
+        journal = await store.read_log(session, "journal")
+        site.plan("Again.")
+        path = f"/sessions/{session}/turns"
+        turn = (await caller.post(path, {"prompt": "Once more"})).json["turn_id"]
+        done = await ended(caller, session, turn)
+
+    assert journal.entries[-1].kind == "turn_ended"
+    assert done["output"] == "Again."
 
 
 async def test_question_outlives_its_server_and_turn_continues(site: Site) -> None:

@@ -33,7 +33,7 @@ from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.stores import LogName, SessionStore
-from tests.server.effects import write_effects
+from tests.server.effects import CLOCK, write_effects
 from tests.server.partitions import Host, host_of
 from tests.server.serving import Site
 from tests.serving.client import Caller
@@ -53,14 +53,6 @@ pytestmark = [
     pytest.mark.figures,
     pytest.mark.timeout(_LIMIT * 2),
 ]
-
-_CLOCK = """
-import os
-import time
-
-own = time.time
-time.time = lambda: own() + float(os.environ.get("CLOCK", "0"))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +103,7 @@ class Fleet:
         """Write the tool, as a package that is installed, and the plan."""
         packages = self.site.home / "packages"
         (packages / "sitecustomize.py").parent.mkdir(parents=True, exist_ok=True)
-        (packages / "sitecustomize.py").write_text(_CLOCK)
+        (packages / "sitecustomize.py").write_text(CLOCK)
         write_effects(packages, self.site.home / "plan.json", self.steps)
 
     def hire(

@@ -11,7 +11,7 @@ import attrs
 from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
-from amplifier.server.records import running_turn, waiting_turn, with_turn_ended
+from amplifier.server.records import running_turn, with_turn_ended
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine
 from amplifier_sdk.errors import AmplifierError, LeaseHeldError
@@ -56,10 +56,11 @@ class Reaper:
             session_id, turn_id = str(record["session_id"]), running_turn(record)
             if turn_id is None:
                 continue
-            if waiting_turn(record) is not None:
-                await self.engine.wake(tenant, session_id)
-            elif await self.engine.is_left(tenant, session_id, turn_id):
+            # also one that waits: what should continue it may have failed
+            if await self.engine.is_left(tenant, session_id, turn_id):
                 await end_left_turn(tenant, session_id)
+            else:
+                await self.engine.wake(tenant, session_id)
 
 
 async def end_left_turn(tenant: Tenant, session_id: str) -> None:

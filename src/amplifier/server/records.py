@@ -26,15 +26,21 @@ __all__ = [
     "new_record",
     "running_turn",
     "summary",
+    "times_left",
     "turns_of",
     "waiting_turn",
     "with_new_turn",
     "with_turn_ended",
+    "with_turn_left",
     "with_turn_waiting",
+    "without_waiting",
 ]
 
 CANCEL: Final = "cancel"
 """The kind of the stored question whose answer cancels a turn, whichever process runs it."""
+
+_LEFT: Final = "served_left"
+"""The key of a record that says how often the process of its running turn was killed."""
 
 _MAX_TURNS: Final = 50
 _TEXT: Final[JSONObject] = {"type": "string"}
@@ -102,6 +108,26 @@ def waiting_turn(record: Mapping[str, JSONValue]) -> str | None:
 def with_turn_waiting(record: JSONObject, turn_id: str) -> JSONObject:
     """Return a session's record with a turn that is left to be continued."""
     return {**record, SERVED_WAITING: turn_id}
+
+
+def without_waiting(record: JSONObject) -> JSONObject:
+    """Return a session's record with a turn that somebody continues."""
+    return {key: value for key, value in record.items() if key != SERVED_WAITING}
+
+
+def times_left(record: Mapping[str, JSONValue], turn_id: str) -> int:
+    """Return how often a turn was left by a process that was killed."""
+    left = record.get(_LEFT)
+    if not isinstance(left, Mapping):
+        return 0
+    times = left.get(turn_id)
+    return times if isinstance(times, int) else 0
+
+
+def with_turn_left(record: JSONObject, turn_id: str) -> JSONObject:
+    """Return a session's record with a turn that a killed process left, to be continued."""
+    times: JSONObject = {turn_id: times_left(record, turn_id) + 1}
+    return {**with_turn_waiting(record, turn_id), _LEFT: times}
 
 
 def with_new_turn(record: JSONObject, turn_id: str, prompt: str) -> JSONObject:

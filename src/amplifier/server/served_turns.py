@@ -8,6 +8,7 @@ ended. One that asks a person is left until the answer is there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import time
 from typing import Final
 
 import anyio
@@ -58,11 +59,11 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
 from amplifier_sdk.quotas import Refusal, Reservation
-from amplifier_sdk.stores import Lease
+from amplifier_sdk.stores import Lease, LogEntry
 from amplifier_sdk.streaming import TurnFinished
 from amplifier_sdk.trace_context import TraceParent, called_by, caller_of_turn
 
-__all__ = ["AcceptedTurn", "ServedTurn", "TurnSetup", "end_turn"]
+__all__ = ["AcceptedTurn", "ServedTurn", "TurnSetup", "close_journal", "end_turn"]
 
 _CLOSING: Final = 10.0
 _GRACE: Final = 5.0
@@ -96,6 +97,11 @@ class AcceptedTurn:
     caller: TraceParent | None = attrs.field(factory=caller_of_turn)
     minutes: int = 0
     room: Reservation | None = None
+
+    @property
+    def journal_id(self) -> str:
+        """Its id as its records call it."""
+        return self.turn_id.replace("-", "")
 
 
 @attrs.frozen(eq=False)
@@ -252,7 +258,7 @@ class ServedTurn:
             record=record,
             store=files,
             shown=frozenset({"answers", "children", "tools"}),
-            turn_id=turn.turn_id.replace("-", ""),
+            turn_id=turn.journal_id,
             asks=self._asks,
         )
         async with opening as opened:
@@ -384,6 +390,21 @@ class ServedTurn:
                 )
             except Exception as error:  # the store may be gone
                 report("server.turn_not_closed", error, session=lease.session_id)
+
+
+async def close_journal(turn: AcceptedTurn) -> None:
+    """Say in the journal of a turn that is cancelled while nobody runs it that it is over."""
+    store, lease, turn_id = turn.tenant.store, turn.lease, turn.journal_id
+    journal = await store.read_log(lease.session_id, "journal")
+    last = journal.entries[-1:]
+    if any(_is_of(entry, turn_id) and entry.kind != "turn_ended" for entry in last):
+        ended: JSONObject = {"turn_id": turn_id, "status": "cancelled"}
+        entry = LogEntry(kind="turn_ended", data=ended, at=time())
+        await store.append(lease, "journal", [entry])
+
+
+def _is_of(entry: LogEntry, turn_id: str) -> bool:
+    return isinstance(entry.data, dict) and entry.data.get("turn_id") == turn_id
 
 
 async def end_turn(

@@ -48,7 +48,7 @@ from amplifier.server.requests import (
     session_id_of,
 )
 from amplifier.server.roles import Role
-from amplifier.server.served_turns import AcceptedTurn, end_turn
+from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine, store_prompt
 from amplifier.serving.bodies import read_body
@@ -446,6 +446,7 @@ class StoredSessions:
                 return
             turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
             recorder = EventRecorder(store, lease)
+            await close_journal(turn)
             await end_turn(turn, recorder, {"type": "turn_cancelled"})
             await self.engine.forget(turn_id)
         finally:

@@ -17,8 +17,10 @@ from amplifier.server.leases import release_lease
 from amplifier.server.records import (
     is_open_approval,
     running_turn,
+    times_left,
     waiting_turn,
-    with_turn_waiting,
+    with_turn_left,
+    without_waiting,
 )
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
@@ -45,6 +47,8 @@ _PROMPT: Final = "turn.json"
 """The document of a session that has the prompt of its last turn, for whoever continues it."""
 
 _PERIOD: Final = 15.0
+_MAX_KILLS: Final = 3
+"""How often the process of a turn may be killed: it is perhaps the turn that ends it."""
 
 
 class TurnEngine(Protocol):
@@ -127,12 +131,8 @@ class LocalTurns:
             self.group.start_soon(self._run, turn, True)  # noqa: FBT003  # no keywords there
 
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
-        """Return whether a turn asked nobody; one that did is continued, even if its process was killed as it asked."""
-        questions = await tenant.store.questions(session_id)
-        if not any(is_waited_for(each, turn_id) for each in questions):
-            return True
-        await _let_wait(tenant.store, session_id, turn_id)
-        return False
+        """Return whether the process of a turn was killed too often; else the turn is continued from its journal."""
+        return not await _let_wait(tenant.store, session_id, turn_id)
 
     async def forget(self, turn_id: str) -> None:
         """Do nothing: there is no queue."""
@@ -170,7 +170,12 @@ async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:
         lease = await store.acquire(session_id, owner="server", period=_PERIOD)
     except LeaseHeldError:
         return None
-    return await turn_under(tenant, lease, turn_id, state=waiting_turn)
+    turn = await turn_under(tenant, lease, turn_id, state=waiting_turn)
+    record = None if turn is None else await store.read_record(session_id)
+    if record is not None:
+        # whoever finds it running and unheld knows that this process was killed
+        await store.write_record(lease, without_waiting(record))
+    return turn
 
 
 async def _resumable(store: SessionStore, session_id: str) -> str | None:
@@ -218,18 +223,26 @@ async def turn_under(
     return turn
 
 
-async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> None:
-    """Store that a turn is left to be continued, unless somebody runs it."""
+async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> bool:
+    """Store that a turn is left to be continued, unless somebody runs it; return whether it may be."""
+    known = await store.read_record(session_id)
+    if known is not None and waiting_turn(known) == turn_id:
+        return True  # many may wait, and none of them takes a lease
     try:
         lease = await store.acquire(session_id, owner="server", period=_PERIOD)
     except LeaseHeldError:
-        return
+        return True
     try:
         record = await store.read_record(session_id)
-        if record is not None and running_turn(record) == turn_id:
-            await store.write_record(lease, with_turn_waiting(record, turn_id))
+        if record is None or running_turn(record) != turn_id:
+            return True
+        prompt = await read_stored_prompt(store, session_id)
+        if prompt is None or times_left(record, turn_id) >= _MAX_KILLS:
+            return False
+        await store.write_record(lease, with_turn_left(record, turn_id))
     finally:
         await release_lease(store, lease)
+    return True
 
 
 async def _is_asked(store: SessionStore, session_id: str, turn_id: str) -> bool:

@@ -21,7 +21,7 @@ from amplifier.app.questions.stored_approvals import is_waited_for
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
-from amplifier.server.records import running_turn, waiting_turn
+from amplifier.server.records import running_turn
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import read_stored_minutes, turn_under
@@ -82,9 +82,10 @@ class QueuedTurns:
             )
 
     async def wake(self, tenant: Tenant, session_id: str) -> None:
-        """Send what was answered to the run of the turn that waited; where that fails it is done later."""
+        """Send what was answered to the run of the turn that waits; where that fails it is done later."""
         record = await tenant.store.read_record(session_id)
-        turn_id = None if record is None else waiting_turn(record)
+        # also one whose worker was killed before it could say that the turn waits
+        turn_id = None if record is None else running_turn(record)
         if turn_id is None:
             return
         for question in await _asked(tenant, session_id, turn_id):

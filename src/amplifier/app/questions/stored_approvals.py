@@ -24,6 +24,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.person_questions import PersonQuestion, answer_of
+from amplifier_sdk.results import HookResult
 from amplifier_sdk.stores import StoredQuestion
 
 __all__ = ["HELD", "StoredApprovals", "described_question", "is_open", "is_waited_for"]
@@ -37,6 +38,8 @@ _LEFT_OUT: Final = (
     "its arguments hold a secret, or what looks like one, and a call that waits for an answer is stored without any;"
     " let what runs take it from a variable or a file"
 )
+_UNSAID: Final = HookResult().approval_timeout
+"""Seconds for which a person at a screen is waited for where nothing is said of it; a store has more time."""
 
 
 @attrs.frozen(eq=False)
@@ -165,7 +168,8 @@ class StoredApprovals:
         more: JSONObject = {
             "covers_sha256": None if covers is None else digest(covered)
         }
-        timeout = None if self.is_patient else request.timeout
+        is_unsaid = request.timeout == _UNSAID
+        timeout = None if self.is_patient or is_unsaid else request.timeout
         return self._of_turn(made, timeout, more)
 
     def _of_tool(self, question: PersonQuestion) -> StoredQuestion:
