@@ -10,6 +10,7 @@ import attrs
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions.tool_calls import show_tools
+from amplifier.kernel.hooks.registrations import Registration
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError
@@ -17,6 +18,8 @@ from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["InspectionCommands"]
 
+_OWN: Final = "amplifier"
+"""Who registered what is no module's."""
 _MCP_STATUS: Final = "mcp_status"
 
 
@@ -62,9 +65,17 @@ class InspectionCommands:
         return self._table(table, "There are no agents.")
 
     async def hooks(self, _: str) -> CommandAnswer:
-        """List the handlers by event, in the order in which they run."""
-        listing = self.talk.opened.session.coordinator.hooks.list_handlers()
-        table = [(event, ", ".join(names)) for event, names in sorted(listing.items())]
+        """List who hears an event, in the order in which they run: their module, and what they may do."""
+        hooks = self.talk.opened.session.coordinator.hooks
+        in_order = sorted(hooks.registrations, key=lambda entry: entry.pattern)
+        table = [
+            (
+                entry.pattern,
+                hooks.module_of(entry.plugin) or _OWN,
+                f"{_words(entry.name)} ({_role(entry)}, priority {entry.priority})",
+            )
+            for entry in in_order
+        ]
         return self._table(table, "Nobody hears any event.")
 
     async def mcp(self, _: str) -> CommandAnswer:
@@ -104,3 +115,14 @@ def _server(server: JSONObject) -> tuple[str, str, str]:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _words(name: str) -> str:
+    """Return a handler's name as words: of a method the method's, which its module's name stands beside."""
+    return " ".join(name.rpartition(".")[2].replace("_", " ").split())
+
+
+def _role(entry: Registration) -> str:
+    if entry.decides_on(entry.pattern):
+        return "may refuse"
+    return "observes"

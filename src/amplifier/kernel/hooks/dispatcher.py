@@ -231,6 +231,11 @@ class HookDispatcher:
         """Return the handlers that a module has registered."""
         return tuple(entry for entry in self._own if entry.plugin is plugin)
 
+    @property
+    def registrations(self) -> tuple[Registration, ...]:
+        """All that hear anything here, in the order in which they run."""
+        return tuple(self._registrations)
+
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
         if event is not None:
