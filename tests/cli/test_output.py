@@ -146,6 +146,34 @@ def test_what_a_hook_shows_at_the_terminal_has_lines_of_its_own(tmp_path: Path) 
     assert lines[-2:] == ["The end.", "tokens: 1 in, 2 out; 1 request; 0 tool calls"]
 
 
+def _edited(diff: str, *, shows_diffs: bool) -> None:
+    """Write the end of an edit with its diff."""
+    writer = TextAnswer(Output(BytesIO()), shows_diffs=shows_diffs)
+    call = ToolCall(id="c", name="edit_file", arguments={})
+    result = ToolResult(output={"diff": diff})
+    writer.write(ToolFinished(call=call, result=result))
+
+
+def test_the_diff_of_an_edit_that_nobody_was_asked_about_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two \x1b[31m\n"
+    _edited(diff, shows_diffs=False)
+    assert capsys.readouterr().err == ""
+
+    _edited(diff, shows_diffs=True)
+    assert capsys.readouterr().err.splitlines() == [
+        "--- a/x",
+        "+++ b/x",
+        "@@ -1 +1 @@",
+        "-one",
+        f"+two {visible(chr(27))}[31m",
+    ]
+
+    _edited("+a\n" * 250, shows_diffs=True)
+    assert capsys.readouterr().err.endswith("+a\n... 50 more lines\n")
+
+
 def test_what_a_tool_reports_is_told_beside_the_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, TypedDict
 
 import click
 
 from amplifier_kit.terminal import wrapped
+from amplifier_sdk.results import ToolResult
 
-__all__ = ["coloured_diff", "wrapped_beside"]
+__all__ = ["DIFF", "coloured_diff", "diff_of", "wrapped_beside"]
+
+DIFF: Final = "diff"
+"""The part of a tool's result with the diff of what it changed."""
 
 _HUNK: Final = "@@ "
 _HEADS: Final = ("--- ", "+++ ")
@@ -23,6 +27,15 @@ class _Style(TypedDict, total=False):
 
     fg: str
     bold: bool
+
+
+def diff_of(result: ToolResult) -> str:
+    """Return the diff that a result brings; empty where it has none."""
+    if result.success and isinstance(result.output, Mapping):
+        diff = result.output.get(DIFF)
+        if isinstance(diff, str):
+            return diff
+    return ""
 
 
 def coloured_diff(text: str) -> str:

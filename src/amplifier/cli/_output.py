@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TextIO
 
 import attrs
 
+from amplifier.cli._diffs import coloured_diff, diff_of
 from amplifier.cli._exits import describe
 from amplifier.cli._outcomes import ending_notes
 from amplifier.cli._terminal import (
     OutputClosedError,
     inert_json,
     notice,
+    notice_lines,
     one_line,
     visible,
 )
@@ -36,6 +38,8 @@ from amplifier_sdk.streaming import (
 
 if TYPE_CHECKING:
     from amplifier_kit.redaction import SinkRedactor
+    from amplifier_sdk.chat import ToolCall
+    from amplifier_sdk.results import ToolResult
 
 __all__ = [
     "EventLines",
@@ -49,6 +53,7 @@ __all__ = [
     "write_checked",
 ]
 
+_DIFF_LINES: Final = 200
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -168,10 +173,14 @@ class LineBeside(io.TextIOBase):
 
 @attrs.define(eq=False)
 class TextAnswer:
-    """The text as it comes, ending in one line end; what tools do is reported on standard error, without secrets."""
+    """The text as it comes, ending in one line end; what tools do is reported on standard error, without secrets.
+
+    `shows_diffs` says whether that includes the diffs of edits: nobody was asked about them.
+    """
 
     output: Output
     redactor: SinkRedactor | None = None
+    shows_diffs: bool = False
     _written: list[str] = attrs.field(factory=list)
     _held: str = ""
     _inside_line: bool = False
@@ -195,10 +204,8 @@ class TextAnswer:
                 self._end_line()
                 for line in self._redacted(text).splitlines():
                     notice(f"tool {one_line(name)} | {one_line(line)}")
-            case ToolFinished(call=call, result=result) if not result.success:
-                self._end_line()
-                told = result.get_serialized_output().removeprefix("Error: ")
-                self._tell(call.name, told, " failed:")
+            case ToolFinished(call=call, result=result):
+                self._tell_end(call, result)
             case TurnFinished(text=text):
                 self._finish(text)
                 for note in ending_notes(event):
@@ -213,6 +220,23 @@ class TextAnswer:
     def beside(self, stream: TextIO) -> LineBeside:
         """Return a stream to write to at the same terminal, where the answer's line is ended first."""
         return LineBeside(stream, self._end_line)
+
+    def _tell_end(self, call: ToolCall, result: ToolResult) -> None:
+        """Report why a call failed, or what it changed."""
+        diff = diff_of(result)
+        if not result.success:
+            self._end_line()
+            told = result.get_serialized_output().removeprefix("Error: ")
+            self._tell(call.name, told, " failed:")
+        elif diff and self.shows_diffs:
+            self._end_line()
+            self._show_diff(diff)
+
+    def _show_diff(self, diff: str) -> None:
+        lines = visible(self._redacted(diff)).splitlines()
+        notice_lines(coloured_diff("\n".join(lines[:_DIFF_LINES])))
+        if len(lines) > _DIFF_LINES:
+            notice(f"... {len(lines) - _DIFF_LINES:,} more lines")
 
     def _tell(self, tool: str, text: str, sign: str = "") -> None:
         told = f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}"

@@ -22,6 +22,7 @@ __all__ = [
     "has_colour",
     "inert_json",
     "notice",
+    "notice_lines",
     "one_line",
     "say",
     "silence_notices",
@@ -85,6 +86,13 @@ def alert(text: str) -> None:
     """
     with suppress(OSError):  # likewise
         click.echo(click.style(text, dim=True), err=True, color=has_colour(sys.stderr))
+
+
+def notice_lines(text: str) -> None:
+    """Write lines to standard error in the colours that they have, unless notices are silenced; they are visible."""
+    if not _QUIET.get():
+        with suppress(OSError):  # likewise
+            click.echo(text, err=True, color=has_colour(sys.stderr))
 
 
 class MessageLines:

@@ -160,6 +160,8 @@ async def _answer(
             from amplifier_kit.redaction import redactor_of
 
             writer.redactor = redactor_of(opened.session.coordinator)
+            # a question would have shown them
+            writer.shows_diffs = consent.edits or consent.everything
         if later is not None:
             if later.is_over(opened):
                 notice("The turn is over already.")

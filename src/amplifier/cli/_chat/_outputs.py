@@ -9,25 +9,16 @@ from typing import Final
 import attrs
 
 from amplifier.app.text.values import value_text
+from amplifier.cli._diffs import DIFF, diff_of
 from amplifier_kit.redaction import SinkRedactor
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["ToolOutput", "ToolOutputs", "diff_of"]
+__all__ = ["ToolOutput", "ToolOutputs"]
 
 _MAX_OUTPUTS: Final = 20
 _MAX_CHARACTERS: Final = 200_000
-_DIFF: Final = "diff"
-
-
-def diff_of(result: ToolResult) -> str:
-    """Return the diff that a result brings; empty where it has none."""
-    if result.success and isinstance(result.output, Mapping):
-        diff = result.output.get(_DIFF)
-        if isinstance(diff, str):
-            return diff
-    return ""
 
 
 @attrs.define(eq=False)
@@ -110,5 +101,5 @@ def _result_text(result: ToolResult, redactor: SinkRedactor) -> str:
     output = redactor.redact(result.output)
     if not (isinstance(output, Mapping) and diff_of(result)):
         return value_text(output)
-    rest = {name: value for name, value in output.items() if name != _DIFF}
-    return f"{value_text(rest)}\n{output[_DIFF]}"
+    rest = {name: value for name, value in output.items() if name != DIFF}
+    return f"{value_text(rest)}\n{output[DIFF]}"

@@ -12,7 +12,8 @@ from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
-from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs, diff_of
+from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs
+from amplifier.cli._diffs import diff_of
 from amplifier.cli._outcomes import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
 from amplifier_kit.terminal import (
