@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import attrs
@@ -19,7 +19,9 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from amplifier.cli._exits import SignalledError
 from amplifier.cli._terminal import notice
-from amplifier.kernel.sessions.session import AmplifierSession
+
+if TYPE_CHECKING:
+    from amplifier.kernel.sessions.session import AmplifierSession
 
 __all__ = ["Interrupts", "run_interruptible"]
 
@@ -101,9 +103,10 @@ class Interrupts:
         with anyio.open_signal_receiver(*heard) as received:
             task_status.started()
             async for number in received:
-                self._handle(number)
+                self.handle(number)
 
-    def _handle(self, number: int) -> None:
+    def handle(self, number: int) -> None:
+        """Do what a signal means now, also one that came as a key."""
         if (
             number == signal.SIGINT
             and self._session is None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
-from amplifier.app.sessions.opened import OpenSession
 from amplifier.app.sessions.selection import (
     SelectedSession,
     SessionSelector,
@@ -13,6 +14,9 @@ from amplifier.app.sessions.selection import (
 )
 from amplifier.cli._sessions import moved_reported
 from amplifier.cli._terminal import notice
+
+if TYPE_CHECKING:
+    from amplifier.app.sessions.opened import OpenSession
 
 __all__ = ["choose_session", "tell_opening"]
 

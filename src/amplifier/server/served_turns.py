@@ -18,8 +18,8 @@ from anyio import to_thread
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.questions.books import LeasedQuestions
 from amplifier.app.questions.stored_approvals import StoredApprovals
-from amplifier.app.sessions.composition import Composition, compose
-from amplifier.app.sessions.opened import OpenSession, new_record, open_session
+from amplifier.app.sessions.composition import Composition, compose, new_record
+from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions

@@ -13,7 +13,8 @@ from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
-from amplifier.app.sessions.opened import new_record, open_session
+from amplifier.app.sessions.composition import new_record
+from amplifier.app.sessions.opened import open_session
 from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.recorded import read_recorded
@@ -131,6 +132,27 @@ async def test_agents_are_listed(places: Places) -> None:
         assert await say(registry, "/agents") == "reviewer  Reviews.\nsilent"
     async with conversation(places) as (_, registry):
         assert await say(registry, "/agents") == "There are no agents."
+
+
+async def test_hooks_are_listed_in_words(places: Places) -> None:
+    async with conversation(places, hooks=["hooks-approval"]) as (talk, registry):
+        hooks = talk.opened.session.coordinator.hooks
+        for name, priority in (("Shop.look_on", 5), ("Shop.first", -5)):
+            hooks.register("shop:*", lambda *_: None, priority, name, decides=False)
+        lines = (await say(registry, "/hooks")).splitlines()
+        own = [line.split(maxsplit=2)[1:] for line in lines if "shop:" in line]
+        (guard,) = [
+            line
+            for line in lines
+            if line.startswith("tool:pre") and "hooks-approval" in line
+        ]
+
+    assert own == [
+        ["amplifier", "first (observes, priority -5)"],
+        ["amplifier", "look on (observes, priority 5)"],
+    ]
+    assert "(may refuse, priority " in guard
+    assert "ApprovalHook" not in guard
 
 
 async def test_cost_counts_since_the_opening_and_in_all(places: Places) -> None:

@@ -25,7 +25,7 @@ from amplifier.app.doctor.findings import DoctorFinding
 from amplifier.app.doctor.modules import check_modules, import_modules, modules_of
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
 from amplifier.app.projects.files import ProjectFiles
-from amplifier.app.sessions.opened import new_record
+from amplifier.app.sessions.composition import new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.store import SessionStore
 from amplifier.cli import main

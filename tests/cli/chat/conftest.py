@@ -19,6 +19,7 @@ from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._chat._markdown import Rendering
 from amplifier.cli._chat._screen import ChatScreen
+from amplifier.cli._chat._typed_keys import TypedKeys
 from amplifier.cli._interrupts import Interrupts
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import composed
@@ -174,7 +175,14 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             ended = anyio.Event()
 
             async def run() -> None:
-                await conversation.run()
+                typed = TypedKeys(board, lambda: None)
+                typed.heard.set()
+                async with anyio.create_task_group() as listening:
+                    listening.start_soon(typed.listen)
+                    try:
+                        await conversation.run(typed)
+                    finally:
+                        listening.cancel_scope.cancel()
                 ended.set()
 
             group.start_soon(run)

@@ -79,7 +79,8 @@ async def typist(folder: Path, history: History | None = None) -> AsyncIterator[
         somebody.append(typed)
         registry = CommandRegistry()
         registry.add([SessionCommand(name="status", make=answer)])
-        keyboard.equip(history or InMemoryHistory(), ChatCompleter(registry, folder))
+        keyboard.remember(history or InMemoryHistory())
+        keyboard.complete(ChatCompleter(registry, folder))
         async with anyio.create_task_group() as group:
             group.start_soon(keyboard.listen, typed.take)
             yield typed

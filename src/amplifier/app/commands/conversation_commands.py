@@ -13,7 +13,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.commands.talk import Talk
-from amplifier.app.sessions.opened import new_record
+from amplifier.app.sessions.composition import new_record
 from amplifier.app.store.export import Form
 from amplifier.app.store.export import export as exported
 from amplifier.app.store.fork import fork_session

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import attrs
 
@@ -20,6 +21,7 @@ from amplifier.app.plans.base_plans import (
     default_plan,
     installed_modules,
     make_plan,
+    provider_and_model,
     set_loop,
 )
 from amplifier.app.profiles.compiler import CompiledProfile, choose_profile
@@ -30,11 +32,19 @@ from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.store.recorded import PlanFile
+from amplifier.app.store.records import SessionRecord
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Composition", "bare_composition", "compose", "display_of", "fill_plan"]
+__all__ = [
+    "Composition",
+    "bare_composition",
+    "compose",
+    "display_of",
+    "fill_plan",
+    "new_record",
+]
 
 _TEXTS: Final = ("description", "system")
 """What of an agent is text for a model, in which `${…}` means nothing."""
@@ -321,3 +331,16 @@ def fill_plan(
             place = f"{path}{key}"
             filled[key] = expand(value, settings.lookup, path=place, subject="plan")
     return filled
+
+
+def new_record(composition: Composition) -> SessionRecord:
+    """Say who a new session is."""
+    profile = composition.profile
+    provider, model = provider_and_model(composition.plan)
+    return SessionRecord(
+        session_id=str(uuid4()),
+        working_dir=str(composition.places.working_dir),
+        profile=None if profile is None else profile.name or None,
+        provider=provider,
+        model=model,
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import anyio
 import attrs
@@ -16,7 +15,7 @@ from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans.base_plans import provider_and_model, set_loop
 from amplifier.app.plans.tool_rules import require_named_tools
 from amplifier.app.projects.trusted_file_guard import TrustedFiles
-from amplifier.app.sessions.composition import Composition
+from amplifier.app.sessions.composition import Composition, new_record
 from amplifier.app.sessions.guards import require_guards, require_recorded_guards
 from amplifier.app.sessions.initial_history import instruct, restore
 from amplifier.app.sessions.reopened import describe_composition, resolver_of
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.delegation import BackgroundTask
 
-__all__ = ["OpenSession", "new_record", "open_session"]
+__all__ = ["OpenSession", "open_session"]
 
 
 @attrs.define(eq=False)
@@ -396,19 +395,6 @@ async def _forget_unused(store: SessionStore, session_id: str) -> None:
     # it is left in the list, and no more
     with anyio.CancelScope(shield=True), suppress(OSError, ConfigError):
         await to_thread.run_sync(store.forget_unused, session_id)
-
-
-def new_record(composition: Composition) -> SessionRecord:
-    """Say who a new session is."""
-    profile = composition.profile
-    provider, model = provider_and_model(composition.plan)
-    return SessionRecord(
-        session_id=str(uuid4()),
-        working_dir=str(composition.places.working_dir),
-        profile=None if profile is None else profile.name or None,
-        provider=provider,
-        model=model,
-    )
 
 
 def _mentions(composition: Composition) -> SessionMentions:

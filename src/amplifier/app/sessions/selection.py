@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.projects.unread_files import find_unread_files
-from amplifier.app.sessions.composition import Composition, compose
-from amplifier.app.sessions.opened import OpenSession, new_record
-from amplifier.app.sessions.reopened import reopen
+from amplifier.app.sessions.composition import Composition, compose, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.choice import FILES_OF_PROJECT, StoreChoice
 from amplifier.app.store.interrupted import InterruptedTurn
@@ -24,6 +22,9 @@ from amplifier_kit.installation import install_command
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import AmplifierError, Problem
+
+if TYPE_CHECKING:
+    from amplifier.app.sessions.opened import OpenSession
 
 __all__ = [
     "SelectedSession",
@@ -114,6 +115,9 @@ def select_session(
     store = selector.choice.sessions(places)
     stored = _stored(store, selector)
     if stored is not None:
+        # most sessions are new ones
+        from amplifier.app.sessions.reopened import reopen
+
         reopened = reopen(
             store, stored, options, places, with_current_plan=selector.with_current_plan
         )

@@ -38,6 +38,7 @@ from amplifier.cli._chat._painter import Painter
 from amplifier.cli._chat._queue import Prompt, PromptQueue
 from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._chat._status import MODE_NAMES, StatusLine
+from amplifier.cli._chat._typed_keys import TypedKeys
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._people import plain
 from amplifier.cli._terminal import OutputClosedError
@@ -112,19 +113,20 @@ class ChatLoop:
             self._painter.flush()
             self._painter.asked.append(question)
 
-    async def run(self) -> None:
-        """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone."""
+    async def run(self, typed: TypedKeys) -> None:
+        """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone.
+
+        Args:
+            typed: what is typed, also before.
+        """
         await self._look_for_branch()
         self.interrupts.at_prompt = self._interrupted
-        # Unbounded: the thread of the keyboard hands keys on and must never wait for
-        # the turn.
-        send, keys = anyio.create_memory_object_stream[Key](math.inf)
+        typed.heard.set()
         ask, asked = anyio.create_memory_object_stream[Typed](math.inf)
         try:
-            async with send, keys, ask, asked, anyio.create_task_group() as group:
+            async with ask, asked, anyio.create_task_group() as group:
                 self._scope = group.cancel_scope
-                group.start_soon(self.screen.board.listen, send.send_nowait)
-                group.start_soon(self._hear, keys, ask)
+                group.start_soon(self._hear, typed.received, ask)
                 group.start_soon(self._answer_at_once, asked)
                 group.start_soon(self._tick)
                 group.start_soon(self.frames.run)

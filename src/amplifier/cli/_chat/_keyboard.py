@@ -67,6 +67,8 @@ class _Reading:
 class Keyboard:
     """A prompt that is there while turns run, too; Enter hands the text on and the prompt stays.
 
+    `shown` is set once it takes keys, or the terminal is gone.
+
     Args:
         output: where lines that stay are written.
         is_working: whether a turn runs; Ctrl-C then leaves what is typed.
@@ -101,6 +103,7 @@ class Keyboard:
         self._left = anyio.Event()
         self._left.set()
         self._text = ""
+        self.shown = anyio.Event()
         self._session: PromptSession[str] = PromptSession(
             self._message,
             bottom_toolbar=self._toolbar,
@@ -115,13 +118,17 @@ class Keyboard:
             color_depth=None if has_colour else ColorDepth.DEPTH_1_BIT,
         )
         app = self._session.app
+        app.after_render += self._note_shown
         app.min_redraw_interval = _REDRAW_SECONDS
         app.ttimeoutlen, app.timeoutlen = _ESCAPE_SECONDS, _SEQUENCE_SECONDS
 
-    def equip(self, history: History, completer: Completer) -> None:
-        """Say what the arrow keys and Tab bring; before the prompt is shown."""
+    def remember(self, history: History) -> None:
+        """Say what the arrow keys bring; before the prompt is shown."""
         self._session.history = history
         self._session.default_buffer.history = history
+
+    def complete(self, completer: Completer) -> None:
+        """Say what Tab brings, from now on."""
         self._session.completer = completer
 
     async def listen(self, take: Callable[[Key], object]) -> None:
@@ -233,12 +240,18 @@ class Keyboard:
     def _toolbar(self) -> StyleAndTextTuples:
         return [("class:dim", self._below)]
 
+    def _note_shown(self, _: object) -> None:
+        """Note in the program's loop that the prompt is there."""
+        if not self.shown.is_set():
+            from_thread.run_sync(self.shown.set)
+
     async def _read(self) -> None:
         """Read in the thread; this ends only when the thread has left the terminal."""
         try:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(asyncio.run, self._prompt()))
         finally:
+            self.shown.set()
             self._left.set()
 
     async def _prompt(self) -> None:
