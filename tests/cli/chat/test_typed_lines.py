@@ -40,6 +40,17 @@ async def test_a_command_runs_and_the_model_reads_its_output(
         # the loop of the session is there again
         assert chat.talk.opened.session.coordinator.orchestrator is loop
         assert len(chat.talk.starts) == 2
+        await until_idle(chat)
+        chat.screen.type("/rewind")
+        await chat.screen.until_written("1    !cat notes.md\n", "2    what was it?")
+
+
+async def test_a_session_without_a_shell_says_how_to_get_one(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat([]) as chat:
+        chat.screen.type("!ls")
+        await chat.screen.until_written("runs commands with", "tool-bash'")
 
 
 async def test_a_command_is_evaluated_as_a_call_of_the_model(

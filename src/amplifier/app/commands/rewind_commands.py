@@ -9,6 +9,7 @@ import attrs
 
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.typed_shell import as_typed
 from amplifier.app.sessions.backups import (
     BackupCopy,
     SessionBackups,
@@ -190,9 +191,9 @@ def _read(arguments: str, *, usual: int) -> tuple[int, _What | None]:
 
 
 def _prompt(said: Sequence[MessageDict]) -> str:
-    """Return what the person said first."""
+    """Return what the person typed first."""
     return next(
-        (words_of(message) for message in said if message.get("role") == "user"), ""
+        (as_typed(words_of(each)) for each in said if each.get("role") == "user"), ""
     )
 
 

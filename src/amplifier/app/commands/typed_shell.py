@@ -20,12 +20,14 @@ from amplifier_sdk.results import ToolResult
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
 
-__all__ = ["SHELL_MARK", "run_typed"]
+__all__ = ["SHELL_MARK", "as_typed", "run_typed"]
 
 SHELL_MARK: Final = "!"
 """What a line for the shell begins with."""
 
 _TOOL: Final = "bash"
+_HEAD: Final = "I ran this command myself:\n\n"
+_RESULT: Final = "\n\nIts result:\n\n"
 _ORCHESTRATOR: Final = "orchestrator"
 
 
@@ -56,9 +58,7 @@ class _ShellTurn:
         if call.result is not None:
             written = _written(call.result) or written
         marked = mark_untrusted(written, "command")
-        told = (
-            f"I ran this command myself:\n\n{self.command}\n\nIts result:\n\n{marked}"
-        )
+        told = f"{_HEAD}{self.command}{_RESULT}{marked}"
         await context.add_message({"role": "user", "content": told})
         return ""
 
@@ -82,7 +82,10 @@ async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
     try:
         require_tool(_TOOL, coordinator.tools)
     except ConfigError as error:
-        told = f"{SHELL_MARK} runs commands with the tool {_TOOL}, which this session does not have"
+        told = (
+            f"{SHELL_MARK} runs commands with the tool {_TOOL}, which this session does not have;"
+            " 'amplifier module add tool-bash' gives it to new sessions"
+        )
         raise CommandError(told) from error
     loop = coordinator.orchestrator
     # In the table alone: unmounting the loop would release what it holds.
@@ -92,6 +95,14 @@ async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
             yield events
     finally:
         coordinator.mount_points[_ORCHESTRATOR] = loop
+
+
+def as_typed(text: str) -> str:
+    """Return a message of a person as they typed it: of a command that they ran, the command."""
+    if not text.startswith(_HEAD):
+        return text
+    command, _, _ = text.removeprefix(_HEAD).partition(_RESULT)
+    return f"{SHELL_MARK}{command}"
 
 
 def _written(result: ToolResult) -> str:
