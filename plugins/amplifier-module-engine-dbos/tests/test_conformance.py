@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,12 +13,18 @@ import anyio
 import attrs
 import pytest
 import sqlalchemy as sa
+from dbos import DBOSClient
 
 from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
 from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
 from amplifier_module_engine_dbos import DBOSEngine, open_engine
-from amplifier_module_engine_dbos._tables import RUNS, WORKERS, Database
+from amplifier_module_engine_dbos._tables import (
+    RUNS,
+    WORKERS,
+    Database,
+    UnreachableError,
+)
 from amplifier_sdk import ExecutionEngine
 from amplifier_sdk.engines import RunRequest, WorkerOptions, WorkflowContext
 from amplifier_sdk.errors import EngineError
@@ -123,6 +130,32 @@ def _now_after(seconds: float) -> Callable[[Database, sa.Connection], float]:
     """Return a clock that is ahead."""
     now = Database.now
     return lambda database, connection: now(database, connection) + seconds
+
+
+async def test_worker_that_is_stopped_without_its_database_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DBOS asks a database that is gone again and again."""
+    engine = await open_engine(f"dbos+sqlite:///{tmp_path}/e.db", namespace="n")
+
+    async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
+        return context.run_id
+
+    def gone(_database: Database) -> AbstractContextManager[sa.Connection]:
+        raise UnreachableError("it is gone")
+
+    def asked(*_args: object, **_options: object) -> None:
+        raise AssertionError("DBOS was asked")
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(engine.work, {"w": workflow}, WorkerOptions(name="w"))
+            await engine.start(RunRequest(run_id="r1", workflow="w"))
+            await settled(engine, "r1")
+            monkeypatch.setattr(Database, "transaction", gone)
+            monkeypatch.setattr(DBOSClient, "list_workflows", asked)
+            tasks.cancel_scope.cancel()
+    await engine.aclose()
 
 
 async def test_a_run_is_not_lost_whose_worker_dies_before_it_takes_it(

@@ -286,7 +286,13 @@ class Runs:
         """Queue what a worker has that works no more, each as a new segment; return the ids.
 
         Whoever is killed in between leaves the worker in its table, and the next one does the rest.
+
+        Raises:
+            UnreachableError: the database does not answer.
         """
+        # DBOS would ask a database that is gone again and again, and never return
+        with self.database.transaction():
+            pass
         segments = self.client.list_workflows(
             status="PENDING", executor_id=worker, load_input=False, load_output=False
         )
