@@ -328,15 +328,25 @@ class BudgetExceededError(SessionError):
         limit: the limit's name, as in `amplifier_sdk.limits.Limits`.
         amount: how much it allows.
         partial_text: what the model had written in the turn that was stopped.
+        message: what is said of it; default the limit and how much it allows.
     """
 
-    def __init__(self, limit: str, amount: object, *, partial_text: str = "") -> None:
+    def __init__(
+        self,
+        limit: str,
+        amount: object,
+        *,
+        partial_text: str = "",
+        message: str | None = None,
+    ) -> None:
         self.limit = limit
         self.amount = amount
         self.partial_text = partial_text
-        super().__init__(
-            f"The limit {limit!r} of {amount} is reached; raise it to continue"
-        )
+        if message is None:
+            message = (
+                f"The limit {limit!r} of {amount} is reached; raise it to continue"
+            )
+        super().__init__(message)
 
 
 class ChildNotFoundError(SessionError):

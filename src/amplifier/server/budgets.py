@@ -38,9 +38,6 @@ class TenantBudgetError(BudgetExceededError):
     def __init__(self, refusal: Refusal) -> None:
         claim, balance = refusal.claim, refusal.balance
         _, tenant, unit = claim.account.split("/")
-        name = f"{unit} of tenant {tenant!r} a {claim.window}"
-        super().__init__(name, claim.limit)
-        self.retry_after: float = balance.renews_in or 0.0
         left = max(Decimal(0), claim.limit - balance.spent)
         budget = f"{claim.limit:f} {_UNITS[unit]} a {claim.window}"
         told = (
@@ -48,7 +45,12 @@ class TenantBudgetError(BudgetExceededError):
         )
         if left > 0:
             told += f", and a request may take {claim.amount:f}; `max_tokens` of the provider lowers that"
-        self.args = (f"{told}. It renews at {shown_time(balance.renews)}",)
+        super().__init__(
+            f"{unit} of tenant {tenant!r} a {claim.window}",
+            claim.limit,
+            message=f"{told}. It renews at {shown_time(balance.renews)}",
+        )
+        self.retry_after: float = balance.renews_in or 0.0
 
 
 async def max_usage(provider: object, request: ChatRequest) -> Usage:
