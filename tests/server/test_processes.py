@@ -54,8 +54,9 @@ def run_steps(site: Site, steps: str) -> tuple[str, str]:
     environment["PATH"] = (
         f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     )
-    # a step that fails ends none of those in the background, and they hold no pipe of ours
-    steps = f"trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{steps}"
+    # a step that fails ends none of those in the background, and they hold no pipe of
+    # ours; their database is there until they have ended
+    steps = f"trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{steps}"
     out, err = site.folder / "out", site.folder / "err"
     with out.open("w") as told, err.open("w") as said:
         ran = subprocess.run(
