@@ -35,7 +35,7 @@ QUESTIONS: Final = int(os.environ.get("AMPLIFIER_QUESTIONS", "12"))
 STEPS: Final = int(os.environ.get("AMPLIFIER_LONG_STEPS", "60"))
 PER_TOKEN: Final = 50
 WARM: Final = 4
-WINDOW: Final = min(100, STEPS // 3)
+WINDOW: Final = min(100, STEPS // 6)
 SECONDS: Final = 60 + TURNS + QUESTIONS + STEPS * 0.1
 
 pytestmark = [
@@ -185,14 +185,21 @@ async def test_a_step_costs_the_same_behind_many_others(shared: Site) -> None:
             session = await turns.begin(0)
             await turns.until("finished", 1)
     times = _times(shared.store, session)
-    first, last = times[10 : 11 + WINDOW], times[-1 - WINDOW :]
-    early, late = ((part[-1] - part[0]) / WINDOW for part in (first, last))
+    part = STEPS // 3
+    early, late = _fastest(times[10 : 10 + part]), _fastest(times[-part:])
     print(  # noqa: T201  # the figures
-        f"\na step of a turn of {STEPS}: {early * 1e3:.1f} ms behind 10 others,"
-        f" {late * 1e3:.1f} ms at the end; load {os.getloadavg()[0]:.0f}"
+        f"\na step of a turn of {STEPS}: {early * 1e3:.1f} ms in its first third,"
+        f" {late * 1e3:.1f} ms in its last; load {os.getloadavg()[0]:.0f}"
     )
     assert len(times) == STEPS
     assert late < 3 * early
+
+
+def _fastest(times: Sequence[float]) -> float:
+    """Return the seconds of a step in the window that others on this machine disturbed least."""
+    windows = [times[at : at + WINDOW] for at in range(0, len(times), WINDOW)]
+    whole = [each for each in windows if len(each) == WINDOW]
+    return min((each[-1] - each[0]) / (WINDOW - 1) for each in whole)
 
 
 def _times(url: str, session: str) -> list[float]:
