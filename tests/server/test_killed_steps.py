@@ -89,7 +89,12 @@ def workers(site: Site) -> Iterator[Workers]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.killed_workers"],
         cwd=site.folder,
-        env={**os.environ, "PYTHONPATH": path, "EFFECTS": effects},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "EFFECTS": effects,
+            "EFFECT_SECONDS": "0.04",  # events of a step are written within it
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
