@@ -141,7 +141,13 @@ def misfit_of(schema: Mapping[str, JSONValue], answer: JSONValue) -> str | None:
 
 def answer_text(answer: JSONValue) -> str:
     """Write an answer as stores have it: the same one has the same text."""
-    return json.dumps(answer, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    shape = (",", ":")
+    text = json.dumps(answer, ensure_ascii=False, sort_keys=True, separators=shape)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair, which no store takes
+        return json.dumps(answer, sort_keys=True, separators=shape)
+    return text
 
 
 def answer_of(text: str) -> JSONValue:

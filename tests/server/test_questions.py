@@ -12,7 +12,9 @@ from typing import cast
 import anyio
 import attrs
 import pytest
+from click.testing import CliRunner
 
+from amplifier.cli import main
 from amplifier.server.records import without_waiting
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -404,3 +406,58 @@ async def test_server_without_workers_asks_for_its_tools(
 
     assert done["state"] == "finished"
     assert effects.read_text().splitlines()[-1].endswith("main")
+
+
+async def test_terminal_lists_and_answers_what_a_server_of_the_folder_asks(
+    site: Site, effects: Path
+) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        plan_that_asks(site, *DEPLOYS)
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        asked = await question(caller, session)
+        id_ = str(asked["approval_id"])
+        listed = await anyio.to_thread.run_sync(_command, "questions", "list")
+        reply = await anyio.to_thread.run_sync(_command, "answer", id_[:12], "next")
+        done = await ended(caller, session, turn)
+
+    assert id_[:12] in listed
+    assert "Cancel the turn" not in listed
+    assert '"next", by' in reply
+    assert done["output"] == "Deployed."
+    assert effects.read_text().count("deployed next") == 1
+
+
+def _command(*words: str) -> str:
+    result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+async def test_answer_of_any_shape_is_refused_or_heard_and_breaks_nothing(
+    site: Site, effects: Path
+) -> None:
+    shapes: list[JSONValue] = [
+        "\ud800",
+        "\x00",
+        "x" * 200_000,
+        [[[[[]]]]] * 50,
+        {"answer": {"__proto__": 1}},
+        10**40,
+        True,
+    ]
+    async with asking(site, *DEPLOYS) as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1"):
+            await all_.until(turn, "waiting")
+        asked = await question(all_.caller, session)
+        codes = [
+            (await answered(all_.caller, session, asked, answer=each)).status
+            for each in shapes
+        ]
+        (open_,) = await stored(all_, session)
+
+    assert set(codes) <= {400, 413, 422}
+    assert open_.answer is None
+    assert effects.read_text() == "ran web\n"

@@ -126,7 +126,9 @@ def answer(
     """
     if (answer is None) is not decline:
         raise click.UsageError("give ANSWER, or --decline")
-    answered, later = _with_store(lambda store: _answered(store, question_id, answer))
+    answered, later = _with_stores(
+        lambda stores: _answered(stores, question_id, answer)
+    )
     shown = answered.question_id[:SHOWN_ID]
     notice(f"{shown}: {one_line(str(answered.answer), 200)}, by {answered.answered_by}")
     if later is not None and not no_run:
@@ -134,13 +136,15 @@ def answer(
 
 
 async def _answered(
-    store: SessionStore, question_id: str, text: str | None
+    stores: Sequence[SessionStore], question_id: str, text: str | None
 ) -> tuple[StoredQuestion, LaterTurn | None]:
     """Answer a question; return it, and the turn that now waits for nothing more and is to be continued here."""
     from amplifier.app.questions.stored_approvals import HELD, is_open, is_waited_for
     from amplifier.app.sessions.later_turns import LaterTurn
 
-    found = _named(await store.questions(), question_id)
+    known = await _known(stores)
+    found = _named([*known.values()], question_id)
+    store = await _store_of(stores, found)
     answer = answer_from(found, text)
     answered = await store.answer(found.question_id, answer, by=getpass.getuser())
     later = await LaterTurn.asking(store, answered)
@@ -203,23 +207,50 @@ def _continue(ctx: click.Context, session_id: str, later: LaterTurn) -> None:
 
 
 def _questions() -> tuple[StoredQuestion, ...]:
-    return _with_store(lambda store: store.questions())
+    return tuple(_with_stores(_known).values())
 
 
-def _with_store(use: Callable[[SessionStore], Awaitable[T]]) -> T:
-    """Open the store that the person chose for one use."""
+async def _known(stores: Sequence[SessionStore]) -> Mapping[str, StoredQuestion]:
+    """Return what is asked a person, by id; the first store knows best what became of a question."""
+    found: dict[str, StoredQuestion] = {}
+    for store in stores:
+        for each in await store.questions():
+            if "key" in each.details:  # a server also has what cancels a turn
+                found.setdefault(each.question_id, each)
+    return found
+
+
+async def _store_of(
+    stores: Sequence[SessionStore], question: StoredQuestion
+) -> SessionStore:
+    for store in stores:
+        asked = await store.questions(question.session_id)
+        if any(each.question_id == question.question_id for each in asked):
+            return store
+    raise AssertionError  # one of them had it
+
+
+def _with_stores(use: Callable[[Sequence[SessionStore]], Awaitable[T]]) -> T:
+    """Open the store that the person chose for one use; before a project's files, those of its server."""
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.directories import Places
+    from amplifier.app.store.file_store import FileSessionStore
+    from amplifier.app.store.openers import FILES
+    from amplifier.server.stores import DEFAULT_TENANT, ServerStores
 
-    choice = chosen_store()
+    choice, places = chosen_store(), Places.find()
 
     async def used() -> T:
-        store = await choice.opened(Places.find())
+        opened = await choice.opened(places)
+        stores, served = [opened], ServerStores(FILES, places)
         try:
-            return await use(store)
+            if isinstance(opened, FileSessionStore):
+                stores.insert(0, (await served.tenant(DEFAULT_TENANT)).store)
+            return await use(stores)
         finally:
-            await store.aclose()
+            await served.aclose()
+            await opened.aclose()
 
     return anyio.run(used)
 

@@ -98,7 +98,10 @@ def answer_to(question: StoredQuestion, given: QuestionAnswer) -> str:
         return given.option
     if given.option is not None:
         raise _no_answer("the question takes 'answer', or 'declined': true")
-    problem = misfit_of(question.schema, given.answer)
+    try:
+        problem = misfit_of(question.schema, given.answer)
+    except ValueError as error:  # redacted, a schema may be none any more
+        raise _no_answer(f"the question takes no answer: {error}") from error
     if problem is not None:
         raise _no_answer(f"answer: {problem}")
     return answer_text(given.answer)

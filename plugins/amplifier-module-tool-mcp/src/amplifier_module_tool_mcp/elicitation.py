@@ -33,6 +33,9 @@ _LONGEST: Final = 4000
 _MOST: Final = 20
 """Questions that a server may ask in one call: no deadline ends one that asks for ever."""
 
+_MOST_WAITING: Final = 8
+"""How many questions of one call wait behind the one that is asked."""
+
 
 @attrs.define(eq=False)
 class CallDeadline:
@@ -95,7 +98,11 @@ class Elicitations:
         )
         try:
             self._calls[0].send_nowait(asked)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except (
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+            anyio.WouldBlock,
+        ):
             return ElicitResult(action="cancel")
         await asked.is_over.wait()
         if asked.action != "accept" or not isinstance(asked.content, dict):
@@ -112,7 +119,7 @@ class Elicitations:
         if context is None:
             yield
             return
-        send, receive = anyio.create_memory_object_stream[_Asked](inf)
+        send, receive = anyio.create_memory_object_stream[_Asked](_MOST_WAITING)
         self._calls.append(send)
         try:
             with receive:

@@ -17,6 +17,7 @@ from amplifier.testing.stores.behavior import (
     same,
 )
 from amplifier_sdk.errors import QuestionClosedError, StoreError
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import SessionStore, StoredQuestion
 
 __all__ = ["QUESTIONS"]
@@ -137,6 +138,23 @@ async def _one_id(subject: StoreSubject) -> None:
         same("the questions", await store.questions(), (_QUESTION,))
 
 
+async def _with_a_schema(subject: StoreSubject) -> None:
+    form: JSONObject = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    details: JSONObject = {**_QUESTION.details, "schema": form}
+    asked = attrs.evolve(_QUESTION, options=(), details=details)
+    async with opened(subject) as store:
+        lease = await begin(store, "s1")
+        await store.ask(lease, asked)
+        for text in ("Deny", "{", '{"size":"big"}', "7"):
+            wrong = store.answer("q1", text, by="ann")
+            await refuses(QuestionClosedError, f"the answer {text!r}", wrong)
+        await store.answer("q1", '{"size":7}', by="ann")
+        (question,) = await store.questions("s1")
+        same("the answer", question.answer, '{"size":7}')
+        other = store.answer("q1", '{"size":8}', by="bob")
+        await refuses(QuestionClosedError, "another answer", other)
+
+
 async def _without_a_worker(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         lease = await begin(store, "s1")
@@ -182,6 +200,12 @@ QUESTIONS: Final = (
         says="A question that expired or was voided takes no answer, and none takes what it does not offer.",
         fix="Answer with `StoredQuestion.with_answer`, with the time of the store's clock.",
         check=_refused,
+    ),
+    StoreBehavior(
+        id="question.takes-a-value",
+        says="A question with a schema takes JSON text that fits it, once, and nothing else.",
+        fix="Answer with `StoredQuestion.with_answer`, and store `details` as they come.",
+        check=_with_a_schema,
     ),
     StoreBehavior(
         id="question.has-one-id",
