@@ -14,9 +14,13 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
+from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.opened import open_session
+from amplifier.app.sessions.selection import SessionSelector, select_session
 from amplifier.cli import main
 from amplifier.server.records import without_waiting
 from amplifier_kit.open_data import as_object
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.stores import LogEntry, StoredQuestion
 from tests.server.asked import (
@@ -26,7 +30,7 @@ from tests.server.asked import (
     write_tools,
 )
 from tests.server.serving import WRITES, Site, ended
-from tests.server.test_sessions import begun, events_until
+from tests.server.test_sessions import begun, events_until, unheld
 from tests.server.test_workers import Fleet, fleet
 from tests.serving.client import Answer, Caller
 
@@ -461,3 +465,29 @@ async def test_answer_of_any_shape_is_refused_or_heard_and_breaks_nothing(
     assert set(codes) <= {400, 413, 422}
     assert open_.answer is None
     assert effects.read_text() == "ran web\n"
+
+
+async def test_session_whose_turn_waits_is_resumed_by_its_server_alone(
+    site: Site, effects: Path
+) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        plan_that_asks(site, *DEPLOYS)
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        asked = await question(caller, session)
+        await unheld(server, session)
+        chosen = await anyio.to_thread.run_sync(
+            select_session, PlanOptions(), SessionSelector(resume=session), site.places
+        )
+        opening = open_session(
+            chosen.composition, record=chosen.record, store=chosen.store
+        )
+        with pytest.raises(ConfigError, match="a turn of it waits at a server"):
+            async with opening:
+                pass
+        await answered(caller, session, asked, answer="main")
+        done = await ended(caller, session, turn)
+
+    assert done["output"] == "Deployed."
+    assert effects.read_text().count("deployed main") == 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.openers import FILES, open_named_store
+from amplifier.app.store.openers import FILES, open_named_store, served_files
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError, Problem
@@ -109,16 +108,13 @@ class ServerStores:
 
     async def _open(self, namespace: str, places: Places) -> SessionStore:
         if self.name == FILES:
-            return FileSessionStore(ProjectSessions(self._folder(namespace)))
+            return FileSessionStore(served_files(self.places, namespace))
         if namespace != _SERVER:
             server = await self.server()
             # connections are few, and tenants may be many
             if isinstance(server, NamespacedStore):
                 return server.in_namespace(namespace)
         return await open_named_store(self.name, places, namespace=namespace)
-
-    def _folder(self, namespace: str) -> Path:
-        return self.places.state / "served" / namespace
 
 
 def check_tenant(name: str, *, place: str = "tenant", subject: str = "token") -> None:

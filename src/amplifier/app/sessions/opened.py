@@ -10,6 +10,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier.app.directories import Places
 from amplifier.app.instructions.files import Instructions
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans.base_plans import provider_and_model, set_loop
@@ -24,10 +25,12 @@ from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.interrupted import InterruptedTurn
+from amplifier.app.store.openers import served_files
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import read_metadata
 from amplifier.app.store.writer import KeptSession
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by
@@ -342,7 +345,7 @@ async def _stored(
             store.open(record, durability=durability)
         )
         if not isinstance(store, LeasedSessions):
-            _require_unserved(kept.record)
+            await to_thread.run_sync(_require_unserved, kept.record, composition.places)
         # Nobody else can change what is recorded now: the session is locked.
         await to_thread.run_sync(
             require_recorded_guards, composition, store, kept.record
@@ -354,9 +357,11 @@ def _has_history(kept: KeptSession | None) -> bool:
     return kept is not None and (kept.record.turn_count > 0 or bool(kept.messages))
 
 
-def _require_unserved(record: SessionRecord) -> None:
+def _require_unserved(record: SessionRecord, places: Places) -> None:
     """Refuse a session whose turn a server continues, once it was answered: it would find another history."""
-    if record.waits_at_server:
+    # what a server of this folder knows of it is newer than its copy here
+    served = read_metadata(served_files(places).folder(record.session_id))
+    if (served or record).waits_at_server:
         told = (
             "a turn of it waits at a server: answer what it asks ('amplifier questions'),"
             " or cancel it there"

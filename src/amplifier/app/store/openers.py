@@ -14,13 +14,18 @@ from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.stores import SessionStore, StoreOpener
 
-__all__ = ["FILES", "GROUP", "migrate_named", "open_named_store"]
+__all__ = ["FILES", "GROUP", "migrate_named", "open_named_store", "served_files"]
 
 FILES: Final = "files"
 """The name of the store of the project's files."""
 
 GROUP: Final = "amplifier.stores"
 """The group of entry points of stores: by the scheme of their URLs, a function that opens one."""
+
+
+def served_files(places: Places, namespace: str = "default") -> ProjectSessions:
+    """Return where a server of a folder has what it stores of the sessions of a tenant, where that is in files."""
+    return ProjectSessions(places.state / "served" / namespace)
 
 
 async def migrate_named(
