@@ -16,6 +16,7 @@ from psycopg import sql
 from amplifier.testing.postgres import PASSWORD, PostgresServer, running_server
 from amplifier_module_store_postgres import PostgresSessionStore, open_store
 from amplifier_module_store_postgres._database import POOL_SIZE, Connection
+from amplifier_module_store_postgres._schema import MIGRATIONS
 from amplifier_sdk.errors import (
     LeaseLostError,
     StoreError,
@@ -132,7 +133,7 @@ async def test_many_that_open_an_empty_database_make_the_tables_once(
 
     with psycopg.connect(database) as connection:
         found = connection.execute("SELECT version FROM amplifier.schema_version")
-        assert found.fetchall() == [(1,)]
+        assert found.fetchall() == [(len(MIGRATIONS),)]
 
 
 async def test_a_migration_that_fails_leaves_nothing(database: str) -> None:

@@ -17,7 +17,7 @@ from amplifier_sdk.stores import LogEntry
 
 pytestmark = pytest.mark.process
 
-RELEASED = ["23e875831d41a76f"]
+RELEASED = ["23e875831d41a76f", "3549ed0e2ca24752"]
 """What the steps that were released are, one after the other; a new step adds its own."""
 
 NEXT = "ALTER TABLE amplifier.sessions ADD COLUMN tenant text"
