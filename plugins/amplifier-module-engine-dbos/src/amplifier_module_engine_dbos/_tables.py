@@ -8,6 +8,7 @@ the worker still has the run: DBOS records a step whoever ran it.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -106,6 +107,8 @@ class Database:
         """Make the tables that are missing."""
         from dbos import DBOS  # it takes half a second to import
 
+        # what goes wrong is the error's to say, once
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)
         with self._translated():
             DBOS.migrate(self.engine.url.render_as_string(hide_password=False))
             _METADATA.create_all(self.engine)
