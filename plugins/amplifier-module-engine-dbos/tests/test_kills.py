@@ -26,6 +26,9 @@ _PROGRAM = Path(__file__).with_name("worker_program.py")
 _STEPS = int(os.environ.get("AMPLIFIER_KILL_STEPS", "6"))
 _RUNS = int(os.environ.get("AMPLIFIER_KILL_RUNS", "12"))
 _KILLS = int(os.environ.get("AMPLIFIER_KILLS", "4"))
+_AT_ONCE = 4
+"""Runs that `worker_program.py` has at once."""
+
 _LIMIT = 60 + _RUNS * _STEPS * 0.2 + _KILLS
 """Seconds for all runs."""
 
@@ -43,12 +46,16 @@ class Fleet:
     url: str
     namespace: str
     file: Path
+    seconds: float
     workers: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
 
     def hire(self) -> subprocess.Popen[bytes]:
         """Start a worker, on the other backend than the one before."""
         backend = ("asyncio", "trio")[len(self.workers) % 2]
-        words = (backend, self.url, self.namespace, str(self.file), str(_STEPS))
+        words = (
+            *(backend, self.url, self.namespace, str(self.file)),
+            *(str(_STEPS), str(self.seconds)),
+        )
         worker = subprocess.Popen([sys.executable, str(_PROGRAM), *words])
         self.workers.append(worker)
         return worker
@@ -60,6 +67,15 @@ class Fleet:
     def lines(self) -> list[str]:
         """Return what was noted."""
         return self.file.read_text("utf-8").splitlines() if self.file.exists() else []
+
+    def under_way(self) -> int:
+        """Count the steps that began and have not ended."""
+        words = [line.partition(" ") for line in self.lines()]
+        begun, ended = (
+            {step for word, _, step in words if word == each}
+            for each in ("began", "ended")
+        )
+        return len(begun - ended)
 
     def count(self) -> Counter[str]:
         """Count what became of the steps."""
@@ -79,9 +95,9 @@ class Fleet:
 
 
 @contextmanager
-def fleet(url: str, file: Path) -> Iterator[Fleet]:
-    """Yield workers, none of which is left."""
-    made = Fleet(url, uuid4().hex, file)
+def fleet(url: str, file: Path, *, seconds: float = 0.05) -> Iterator[Fleet]:
+    """Yield workers whose steps take so long, none of which is left."""
+    made = Fleet(url, uuid4().hex, file, seconds)
     try:
         yield made
     finally:
@@ -103,6 +119,20 @@ async def _begin(engine: ExecutionEngine, workers: Fleet, number: int) -> None:
     for _ in range(number):
         workers.hire()
     await _until(lambda: any(line.startswith("ended") for line in workers.lines()))
+
+
+async def _pause_in_steps(worker: subprocess.Popen[bytes], workers: Fleet) -> None:
+    """Pause a worker while a step of each of its runs is under way.
+
+    Between the look whether it still has a run and the step itself nothing could keep it from the step.
+    """
+    while True:
+        os.kill(worker.pid, signal.SIGSTOP)
+        os.waitpid(worker.pid, os.WUNTRACED)  # until it stands
+        if workers.under_way() == _AT_ONCE:
+            return
+        os.kill(worker.pid, signal.SIGCONT)
+        await anyio.sleep(0.02)
 
 
 async def _require_all(engine: ExecutionEngine, workers: Fleet, told: str) -> None:
@@ -143,11 +173,11 @@ async def test_a_worker_that_is_paused_beyond_its_period(
     server: PostgresServer, tmp_path: Path
 ) -> None:
     url = f"dbos+{server.url()}"
-    with fleet(url, tmp_path / "log") as workers:
+    with fleet(url, tmp_path / "log", seconds=0.3) as workers:
         engine = await open_engine(url, namespace=workers.namespace)
         await _begin(engine, workers, 1)
         (paused,) = workers.workers
-        os.kill(paused.pid, signal.SIGSTOP)
+        await _pause_in_steps(paused, workers)
         workers.hire()
         await _require_all(engine, workers, "paused")
         before = workers.count()

@@ -12,7 +12,9 @@ from amplifier_sdk.engines import WorkerOptions, WorkflowContext
 from amplifier_sdk.jsontypes import JSONValue
 
 
-async def main(backend: str, url: str, namespace: str, file: str, steps: str) -> None:
+async def main(
+    backend: str, url: str, namespace: str, file: str, steps: str, seconds: str
+) -> None:
     """Work until the process is ended."""
     log = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
@@ -23,7 +25,7 @@ async def main(backend: str, url: str, namespace: str, file: str, steps: str) ->
             async def action(number: int = number) -> JSONValue:
                 # one write each, which the system appends whole
                 os.write(log, f"began {context.run_id} {number}\n".encode())
-                await anyio.sleep(0.05)
+                await anyio.sleep(float(seconds))
                 return number
 
             values.append(await context.step(f"{number}", action))
@@ -37,5 +39,5 @@ async def main(backend: str, url: str, namespace: str, file: str, steps: str) ->
 
 
 if __name__ == "__main__":
-    backend, url, namespace, file, steps = sys.argv[1:]
-    anyio.run(main, backend, url, namespace, file, steps, backend=backend)
+    backend, url, namespace, file, steps, seconds = sys.argv[1:]
+    anyio.run(main, backend, url, namespace, file, steps, seconds, backend=backend)
