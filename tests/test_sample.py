@@ -90,6 +90,18 @@ import pytest
 def test_behavior(behavior, backend):
     pass
 """
+WORKER: Final = """
+import pytest
+from types import SimpleNamespace
+from tests.sample import pytest_configure_node
+
+def pytest_configure(config):
+    # as pytest-xdist: a run of everything starts a worker, which is given the files by name
+    starting = SimpleNamespace(args_source=pytest.Config.ArgsSource.TESTPATHS)
+    node = SimpleNamespace(config=starting, workerinput={})
+    pytest_configure_node(node)
+    config.workerinput = node.workerinput
+"""
 
 
 @pytest.mark.process
@@ -97,7 +109,7 @@ def test_behavior(behavior, backend):
     ("arguments", "cells", "result"),
     [
         ([], {}, "3 passed, 3 deselected"),
-        (["-n1"], {}, "3 passed"),
+        (["test_whole.py", "-p", "worker"], {}, "3 passed, 3 deselected"),
         (["test_whole.py"], {}, "6 passed"),
         ([], {"AMPLIFIER_ALL_CELLS": "1"}, "6 passed"),
     ],
@@ -106,13 +118,14 @@ def test_who_names_a_file_or_all_cells_runs_all(
     tmp_path: Path, arguments: list[str], cells: dict[str, str], result: str
 ) -> None:
     (tmp_path / "test_whole.py").write_text(WHOLE, "utf-8")
+    (tmp_path / "worker.py").write_text(WORKER, "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .", "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sample", *arguments]
 
     done = subprocess.run(
         command,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | cells,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{tmp_path}"} | cells,
         capture_output=True,
         text=True,
         check=False,
