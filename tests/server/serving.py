@@ -19,7 +19,10 @@ from amplifier.server.token_store import TokenStore
 from amplifier_sdk.jsontypes import JSONValue
 from tests.serving.client import Caller, Event
 
-__all__ = ["WRITES", "Site", "ended", "write_call"]
+__all__ = ["REAPING", "WRITES", "Site", "ended", "write_call"]
+
+REAPING = 0.2
+"""How long turns of processes that died wait, so that tests do not."""
 
 
 def write_call(text: str = "hello") -> JSONValue:
@@ -84,7 +87,8 @@ class Site:
     async def serving(self, *responses: JSONValue) -> AsyncIterator[StoredServer]:
         """Run a server; several may run at once."""
         options = self.plan(*(responses or ("Fine.",)))
-        server = StoredServer(ServerStores(self.store, self.places), options)
+        stores = ServerStores(self.store, self.places)
+        server = StoredServer(stores, options, reaping=REAPING)
         async with server.lifespan():
             yield server
 

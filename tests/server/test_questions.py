@@ -182,8 +182,9 @@ async def test_other_tool_waits_while_its_worker_lives(
 
 
 async def test_other_tool_is_in_doubt_once_its_worker_is_gone(
-    site: Site, effects: Path
+    site: Site, effects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("amplifier.server.served_turns._GRACE", 0.2)
     async with asking(site, *UPLOADS) as all_:
         session, turn = await begun(all_.caller)
         async with all_.worker("w1", drain=0.0):

@@ -21,7 +21,7 @@ from amplifier.server.workers import TurnWorker
 from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.server.serving import WRITES, Site, ended, write_call
+from tests.server.serving import REAPING, WRITES, Site, ended, write_call
 from tests.server.test_operations import SPAN, TRACE, exporting
 from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Caller
@@ -81,7 +81,7 @@ async def fleet(site: Site, *responses: JSONValue) -> AsyncIterator[Fleet]:
     secret, engine = await site.token(), InMemoryEngine()
     options = site.plan(*(responses or ("Fine.",)))
     stores = ServerStores(site.store, site.places)
-    server = StoredServer(stores, options, queue=engine)
+    server = StoredServer(stores, options, queue=engine, reaping=REAPING)
     async with server.lifespan():
         yield Fleet(site, engine, Caller(server, secret), server)
 
@@ -184,8 +184,9 @@ async def test_queued_turn_is_cancelled(site: Site) -> None:
 
 
 async def test_stopped_worker_returns_turn_and_another_finishes_it(
-    site: Site,
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("amplifier.server.served_turns._GRACE", 0.2)
     slow: JSONValue = {"deltas": ["a"], "delay": 30}
     async with fleet(site, slow) as all_:
         session, turn = await begun(all_.caller)

@@ -54,7 +54,6 @@ from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["StoredServer"]
 
-_REAP: Final = 5.0
 _MAX_PATH: Final = 300
 
 
@@ -67,6 +66,7 @@ class StoredServer:
         options: what new sessions are made of.
         limits: what the server holds at most.
         queue: the engine whose workers run the turns; default this process does. Whoever opened it closes it.
+        reaping: seconds between two looks for turns whose process died.
     """
 
     stores: ServerStores
@@ -74,6 +74,7 @@ class StoredServer:
     limits: ServerLimits = attrs.field(factory=ServerLimits)
     metrics: Metrics = attrs.field(factory=Metrics)
     queue: ExecutionEngine | None = None
+    reaping: float = 5.0
     _app: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,7 +105,8 @@ class StoredServer:
                 if quotas is not None:
                     group.start_soon(quotas.run)
                 engine = self._engine(group, activity, quotas)
-                group.start_soon(Reaper(self.stores, members, engine, _REAP).run)
+                reaper = Reaper(self.stores, members, engine, self.reaping)
+                group.start_soon(reaper.run)
                 sessions = StoredSessions(
                     self.stores,
                     engine,
