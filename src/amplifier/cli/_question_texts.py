@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.app.questions.answer_commands import SHOWN_ID, answer_command
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from"]
-
-SHOWN_ID: Final = 12
-"""Characters of a question's id that a person types."""
+__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from", "waiting_line"]
 
 _ALLOWS: Final = "allow"
 
@@ -28,12 +26,20 @@ def tell_question(event: JSONObject) -> None:
     match event["type"]:
         case "approval_requested":
             notice(f"question {id_} waits: {one_line(str(event['prompt']), 200)}")
-            words = "ANSWER" if "schema" in event else "allow' or 'deny"
-            notice(f"'amplifier answer {id_} {words}' continues the turn")
+            command = answer_command(id_, is_approval="schema" not in event)
+            notice(f"{command} continues the turn")
         case "approval_answered":
             notice(f"question {id_} was answered {one_line(str(event['option']), 200)}")
         case _:
             notice(f"question {id_} was withdrawn")
+
+
+def waiting_line(question: StoredQuestion) -> str:
+    """Say in one line what a question asks, and how it is answered."""
+    id_ = question.question_id[:SHOWN_ID]
+    command = answer_command(id_, is_approval=question.schema is None)
+    asked = one_line(question.prompt, 200)
+    return f"question {id_} waits: {asked}; {command} continues the turn"
 
 
 def answer_from(question: StoredQuestion, text: str | None) -> str:

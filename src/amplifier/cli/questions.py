@@ -139,7 +139,7 @@ async def _answered(
     stores: Sequence[SessionStore], question_id: str, text: str | None
 ) -> tuple[StoredQuestion, LaterTurn | None]:
     """Answer a question; return it, and the turn that now waits for nothing more and is to be continued here."""
-    from amplifier.app.questions.stored_approvals import HELD, is_open, is_waited_for
+    from amplifier.app.questions.stored_approvals import HELD
     from amplifier.app.sessions.later_turns import LaterTurn
 
     known = await _known(stores)
@@ -150,12 +150,10 @@ async def _answered(
     later = await LaterTurn.asking(store, answered)
     if later is None or answered.details.get(HELD):
         return answered, None  # whoever runs it reads the answer
-    for each in await store.questions(answered.session_id):
-        if is_waited_for(each, later.turn_id) and is_open(each):
-            told = one_line(each.prompt, 200)
-            notice(f"question {each.question_id[:SHOWN_ID]} waits as well: {told}")
-            later = None
-            break
+    for each in await later.open_questions(store, answered.session_id):
+        told = one_line(each.prompt, 200)
+        notice(f"question {each.question_id[:SHOWN_ID]} waits as well: {told}")
+        return answered, None
     return answered, later
 
 

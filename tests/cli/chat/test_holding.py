@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import sys
@@ -20,8 +21,12 @@ from amplifier.app.sessions.selection import SessionSelector
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._history import HistoryFile
 from amplifier.cli._chat.chat_session import converse
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import write
-from tests.cli.programs import BACKENDS, write_plan
+from tests.cli.programs import BACKENDS, call, write_plan
+
+TALKS: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +79,21 @@ def test_a_chat_is_held_kept_and_goes_on(
         < shown.index("Agent")
         < shown.index("It is one.")
     )
+
+
+def test_a_chat_leaves_what_waits_for_an_answer(tmp_path: Path, shop: Places) -> None:
+    plan = write_plan(tmp_path, [TALKS, "The end."], "tool-trials", "hooks-asks")
+    call("run", "--plan", str(plan), "--ask-later", "go", expect=3)
+    with typed("\x04"), pytest.raises(ConfigError, match="waits: speak") as refused:
+        converse(
+            PlanOptions(), SessionSelector(latest=True), backend="asyncio", debug=False
+        )
+    (asked,) = json.loads(call("questions", "list", "--json").stdout)
+    answered = call("answer", asked["question_id"], "deny")
+
+    assert f"'amplifier answer {asked['question_id'][:12]} allow'" in str(refused.value)
+    assert "PROMPT" in str(refused.value)
+    assert "The end." in answered.stdout
 
 
 def test_of_a_long_turn_the_end_is_shown_again(

@@ -13,7 +13,11 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.questions.books import FileQuestions, LeasedQuestions, QuestionBook
-from amplifier.app.questions.stored_approvals import StoredApprovals
+from amplifier.app.questions.stored_approvals import (
+    StoredApprovals,
+    is_open,
+    is_waited_for,
+)
 from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_json
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.replica import SessionReplica
@@ -21,6 +25,7 @@ from amplifier.app.store.stored_questions import void_questions
 from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
@@ -73,19 +78,16 @@ class LaterTurn:
         )
 
     @classmethod
-    async def asking(
-        cls, store: SessionStore, question: StoredQuestion
-    ) -> LaterTurn | None:
-        """Return the turn that asked a question; `None` where it was another one than the session's last of its kind.
+    async def of_session(cls, store: SessionStore, session_id: str) -> LaterTurn | None:
+        """Return the last turn of a session whose questions wait, or waited; `None` where there never was one.
 
         Args:
             store: where the session stands.
-            question: what was asked.
+            session_id: the session.
 
         Raises:
             ConfigError: the document cannot be understood.
         """
-        session_id = question.session_id
         data: bytes | None = None
         if isinstance(store, FileSessionStore):
             # modules keep folders beside it, which no store takes along
@@ -97,8 +99,34 @@ class LaterTurn:
         if data is None:
             return None
         subject = f"{LATER} of session {session_id!r}"
-        known = read_config(cls, json.loads(data), subject=subject)
-        return known if question.details.get("turn_id") == known.turn_id else None
+        try:
+            written = json.loads(data)
+        except ValueError as error:
+            raise ConfigError([Problem("", str(error))], subject=subject) from error
+        return read_config(cls, written, subject=subject)
+
+    @classmethod
+    async def asking(
+        cls, store: SessionStore, question: StoredQuestion
+    ) -> LaterTurn | None:
+        """Return the turn that asked a question; `None` where it was another one than the session's last of its kind.
+
+        Raises:
+            ConfigError: as `of_session`.
+        """
+        known = await cls.of_session(store, question.session_id)
+        is_ours = known and question.details.get("turn_id") == known.turn_id
+        return known if is_ours else None
+
+    async def open_questions(
+        self, store: SessionStore, session_id: str
+    ) -> tuple[StoredQuestion, ...]:
+        """Return what the turn was suspended for and nobody answered yet."""
+        return tuple(
+            each
+            for each in await store.questions(session_id)
+            if is_waited_for(each, self.turn_id) and is_open(each)
+        )
 
     @property
     def prompt(self) -> Prompt:
