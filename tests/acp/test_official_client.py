@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,12 @@ from textwrap import dedent
 
 import pytest
 
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject
 from tests.acp.test_sessions import READ, WAIT, WRITE
 from tests.cli.programs import BACKENDS, PROGRAM, write_plan
+
+SPEAK: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
 
 pytestmark = pytest.mark.process
 
@@ -30,9 +34,12 @@ CLIENT = """
     class Client:
         def __init__(self):
             self.called = asyncio.Event()
+            self.over = asyncio.Event()
 
         async def request_permission(self, session_id, tool_call, options, **_):
-            print("asked", tool_call.title, options[0].kind)
+            print("asked", tool_call.title, options[0].kind, flush=True)
+            if wanted == "leave":
+                await asyncio.Event().wait()
             outcome = AllowedOutcome(outcome="selected", option_id=options[0].option_id)
             return RequestPermissionResponse(outcome=outcome)
 
@@ -43,7 +50,9 @@ CLIENT = """
                 for part in update.content or []:
                     print("diff", repr(part.old_text), repr(part.new_text))
             if kind.endswith("_chunk"):
-                print(kind, update.content.text)
+                print(kind, update.content.text, flush=True)
+                if "The turn is" in update.content.text:
+                    self.over.set()
 
         def on_connect(self, _):
             pass
@@ -53,8 +62,10 @@ CLIENT = """
         client = Client()
         async with spawn_agent_process(client, *command, env=dict(os.environ)) as (agent, process):
             print("version", (await agent.initialize(protocol_version=1)).protocol_version)
-            if wanted == "load":
+            if wanted in ("load", "answer", "leave"):
                 await agent.load_session(cwd=folder, session_id=session, mcp_servers=[])
+                if wanted != "load":
+                    await client.over.wait()
                 return
             opened = await agent.new_session(cwd=folder, mcp_servers=[])
             print("session", opened.session_id, flush=True)
@@ -127,14 +138,61 @@ def test_a_killed_agent_leaves_a_session_to_load(project: Path, backend: str) ->
 
 
 def test_what_a_tool_prints_is_no_protocol(project: Path, backend: str) -> None:
-    speak: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
-    plan = write_plan(project.parent, [speak, "said"], "tool-trials")
+    plan = write_plan(project.parent, [SPEAK, "said"], "tool-trials")
     command = (*PROGRAM, "acp", "--plan", str(plan), "--backend", backend)
 
     said = _drive(project, "prompt", *command)
 
     assert said[-1] == "stop end_turn"
     assert "printed by a tool" not in "\n".join(said)
+
+
+def _left(project: Path) -> str:
+    """Leave a turn of a new session until its question is answered; return the session."""
+    plan = write_plan(project.parent, [SPEAK, "done"], "tool-trials", "hooks-asks")
+    run = (*PROGRAM, "run", "--plan", str(plan), "--ask-later", "Hi")
+    assert subprocess.run(run, cwd=project, check=False, timeout=60).returncode == 3
+    (asked,) = _questions(project)
+    return str(asked["session_id"])
+
+
+def _questions(project: Path) -> list[JSONObject]:
+    listed = (*PROGRAM, "questions", "list", "--all", "--json")
+    said = subprocess.check_output(listed, cwd=project, timeout=60)
+    return [as_object(each) for each in as_list(json.loads(said))]
+
+
+def test_it_answers_a_question_that_waited(project: Path, backend: str) -> None:
+    session = _left(project)
+
+    said = _drive(
+        project, "answer", *PROGRAM, "acp", "--backend", backend, session=session
+    )
+
+    (asked,) = _questions(project)
+    assert "asked speak allow_once" in said
+    assert "agent_message_chunk done" in said
+    assert asked["answer"] == "Allow once"
+
+
+def test_another_program_answers_what_it_is_asked(project: Path, backend: str) -> None:
+    session = _left(project)
+    (asked,) = _questions(project)
+    acp = (*PROGRAM, "acp", "--backend", backend)
+    script = dedent(CLIENT)
+    command = [sys.executable, "-c", script, str(project), "leave", session, *acp]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as editor:
+        assert editor.stdout is not None
+        for line in editor.stdout:
+            if line.startswith("asked"):
+                break
+        answer = (*PROGRAM, "answer", str(asked["question_id"]), "allow")
+        answered = subprocess.check_output(answer, cwd=project, text=True, timeout=60)
+        told = "".join(editor.stdout)
+
+    assert answered.strip() == "done"
+    assert "was answered Allow once elsewhere" in told
+    assert "done" not in told
 
 
 @BACKENDS

@@ -87,6 +87,14 @@ MODULES: Final = '''
         return "said"
 
 
+    @tool
+    async def pick(context: ToolContext) -> str:
+        """Ask for one of two doors, and wait for the answer."""
+        door = await context.ask("Which door?", options=["left", "right"])
+        print(f"picked {door}")
+        return f"through {door}"
+
+
     @hook
     class Denies:
         @on("prompt:submit")
@@ -120,6 +128,7 @@ ENTRY_POINTS: Final = """
     tool-trials = cli_trials:Trials
     tool-inquire = cli_trials:inquire
     tool-linger = cli_trials:linger
+    tool-pick = cli_trials:pick
     provider-forever = cli_trials:mount_forever
     provider-broken = cli_trials:mount_broken
     hooks-denies = cli_trials:Denies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import inf
@@ -15,7 +16,7 @@ import attrs
 from anyio.abc import AnyByteReceiveStream, AnyByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier_kit.open_data import as_object
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["OneTurnEditor"]
@@ -24,6 +25,8 @@ __all__ = ["OneTurnEditor"]
 @attrs.define(eq=False)
 class OneTurnEditor:
     """Opens a session, or loads one, prompts it once, denies what it is asked, and leaves.
+
+    One that `is_left` waits for the end of a turn that was left until somebody answers, and prompts nothing.
 
     Args:
         prompt: what is asked.
@@ -42,6 +45,7 @@ class OneTurnEditor:
     told: str = ""
     error: str = ""
     files: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
+    is_left: bool = attrs.field(default=False, kw_only=True)
 
     @asynccontextmanager
     async def streams(
@@ -70,25 +74,36 @@ class OneTurnEditor:
                 message: JSONObject = json.loads(data)
                 params = as_object(message.get("params"))
                 update = as_object(params.get("update"))
-                said = str(as_object(update.get("content")).get("text", ""))
-                if update.get("sessionUpdate") == "agent_message_chunk":
-                    self.text += said
-                if update.get("sessionUpdate") == "tool_call":
-                    self.told += f"{update['title']}\n"
-                if update.get("sessionUpdate") == "agent_thought_chunk":
-                    self.told += said
+                self._note(update)
                 if message.get("method") == "session/request_permission":
-                    denied: JSONObject = {"outcome": {"outcome": "cancelled"}}
+                    denied = _denial(params, is_stored=self.is_left)
                     await to_agent.send(_frame(message["id"], result=denied))
                 if "error" in message:
                     self.error = str(as_object(message["error"])["message"])
                     return
-                if message.get("id") == "prompt":
+                if message.get("id") == "prompt" or self._is_over:
                     return
                 if message.get("id") == "open":
                     opened = as_object(message["result"])
                     self.text = self.told = ""
-                    await to_agent.send(self._prompt(opened.get("sessionId")))
+                    if not self.is_left:
+                        await to_agent.send(self._prompt(opened.get("sessionId")))
+
+    def _note(self, update: JSONObject) -> None:
+        said = str(as_object(update.get("content")).get("text", ""))
+        kind = update.get("sessionUpdate")
+        if kind == "agent_message_chunk":
+            self.text += said
+        if kind == "tool_call":
+            self.told += f"{update['title']}\n"
+        if kind == "agent_thought_chunk":
+            self.told += said
+
+    @property
+    def _is_over(self) -> bool:
+        return self.is_left and bool(
+            re.search("^The turn (is|fail|was)", self.told, re.MULTILINE)
+        )
 
     def _prompt(self, session: object) -> bytes:
         block: JSONObject = {"type": "text", "text": self.prompt}
@@ -100,6 +115,15 @@ class OneTurnEditor:
             "prompt": [block, *map(_shown, self.files)],
         }
         return _frame("prompt", method="session/prompt", params=params)
+
+
+def _denial(params: JSONObject, *, is_stored: bool) -> JSONObject:
+    """Deny a call; only a choice is stored, so that the turn continues with it."""
+    if not is_stored:
+        return {"outcome": {"outcome": "cancelled"}}
+    options = map(as_object, as_list(params["options"]))
+    id_ = next(each["optionId"] for each in options if each["kind"] == "reject_once")
+    return {"outcome": {"outcome": "selected", "optionId": id_}}
 
 
 def _shown(path: Path) -> JSONObject:

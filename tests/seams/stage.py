@@ -337,9 +337,13 @@ class Stage:
             code if isinstance(code, int) else 0, screen.text, told.getvalue()
         )
 
-    def edit(self, *arguments: str, session: str | None = None) -> Outcome:
-        """Take the turn that counts from an editor, by `amplifier acp`."""
-        editor = OneTurnEditor(self.prompt, self.is_piped, session, files=self.shown)
+    def edit(
+        self, *arguments: str, session: str | None = None, is_left: bool = False
+    ) -> Outcome:
+        """Take the turn that counts from an editor, by `amplifier acp`, or continue one that was left."""
+        editor = OneTurnEditor(
+            self.prompt, self.is_piped, session, files=self.shown, is_left=is_left
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("amplifier_kit.rpc.stdio.standard_streams", editor.streams)
             outcome = self.amplifier("acp", *arguments, "--backend", self.backend)

@@ -366,6 +366,23 @@ class AcpLoad(Start):
         return stage.edit(*stage.again, session=session)
 
 
+class AcpLeft(Start):
+    """A turn that `amplifier run --ask-later` left, whose session an editor loads: it asks, and continues the turn."""
+
+    name = "acp-left"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        outcome = stage.take_turn("run", "--ask-later", *stage.composition())
+        if outcome.code != WAITING:
+            return outcome
+        asked = json.loads(stage.amplifier("questions", "list", "--json").shown)
+        session = asked[0]["session_id"]
+        ended = stage.edit(*stage.again, session=session, is_left=True)
+        return attrs.evolve(ended, told=outcome.told + ended.told)
+
+
 class McpAgent(Start):
     """A child that an MCP client begins, by `amplifier mcp serve`."""
 
@@ -724,6 +741,7 @@ STARTS: Final[tuple[Start, ...]] = (
     ForkedChild(),
     Acp(),
     AcpLoad(),
+    AcpLeft(),
     McpAgent(),
     ToolInvoke(),
     EmbeddedPlan(),

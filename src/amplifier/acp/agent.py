@@ -25,6 +25,7 @@ from amplifier.acp.prompts import read_prompt
 from amplifier.acp.session import AcpSession
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.later_turns import LaterTurn
 from amplifier.app.sessions.selection import (
     SelectedSession,
     SessionSelector,
@@ -169,11 +170,15 @@ class AcpAgent:
                 notices=(*selected.notices, *notices),
             )
             session_id = selected.record.session_id
+            later = None
+            if wanted is not None and selected.store is not None:
+                later = await LaterTurn.left_in(selected.store, session_id)
             session = AcpSession(
                 selected=selected,
                 send=partial(self._send, session_id),
                 ask=partial(self._ask, session_id),
                 is_replayed=is_replayed,
+                later=later,
             )
             await self._peer.group.start(session.serve)
         finally:

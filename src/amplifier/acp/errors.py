@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amplifier.kernel.reports import report
+from amplifier_kit.files.locks import LockedError
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.rpc.frames import INTERNAL_ERROR, RpcError
 from amplifier_sdk.errors import AmplifierError
@@ -17,5 +18,9 @@ def explain(error: Exception) -> RpcError:
     if isinstance(error, AmplifierError):
         text = SinkRedactor(StrictRedactor()).redact_text(str(error))
         return RpcError(INTERNAL_ERROR, text)
+    if isinstance(error, LockedError):
+        return RpcError(
+            INTERNAL_ERROR, f"The session is open already. {error.strerror}"
+        )
     report("acp.request_failed", error)
     return RpcError(INTERNAL_ERROR, "It failed; the log on standard error says why")

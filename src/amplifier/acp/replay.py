@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from amplifier.acp.tool_calls import CallView, text_content
 from amplifier.acp.updates import chunk
+from amplifier.app.store.reader import StoredHistory
 from amplifier.app.text.message_visibility import is_shown
+from amplifier_kit.open_data import as_object
 from amplifier_kit.redaction import clean_message
 from amplifier_sdk.content import (
     ContentBlock,
@@ -19,11 +21,22 @@ from amplifier_sdk.content import (
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import Message, MessageDict
 
-__all__ = ["replayed"]
+__all__ = ["replayed", "replayed_waiting"]
 
 
-def replayed(messages: Sequence[MessageDict], view: CallView) -> Iterator[JSONObject]:
-    """Return the updates of a history; what modules and instructions say is left out."""
+def replayed(
+    messages: Sequence[MessageDict],
+    view: CallView,
+    *,
+    pending: Container[str] = frozenset(),
+) -> Iterator[JSONObject]:
+    """Return the updates of a history; what modules and instructions say is left out.
+
+    Args:
+        messages: the history.
+        view: shows its tool calls.
+        pending: the ids of the calls that have no result yet.
+    """
     for data in messages:
         try:
             message = Message.from_dict(clean_message(data, view.redactor))
@@ -38,7 +51,25 @@ def replayed(messages: Sequence[MessageDict], view: CallView) -> Iterator[JSONOb
                     tool_call_id=message.tool_call_id or "", output=block.text
                 )
             if is_shown(block, "developer"):
-                yield from _updates(role, block, view)
+                for update in _updates(role, block, view):
+                    if update.get("toolCallId") in pending:
+                        update["status"] = "pending"
+                    yield update
+
+
+def replayed_waiting(history: StoredHistory, view: CallView) -> Iterator[JSONObject]:
+    """Return the updates of a history whose last turn waits for a person: it is neither over nor interrupted."""
+    turn = history.interrupted
+    said: list[MessageDict] = []
+    pending = set[str]()
+    for line in history.lines:
+        metadata = as_object(line.message.get("metadata"))
+        is_last = turn is not None and line.turn == turn.turn_id
+        if is_last and metadata.get("synthesized"):
+            pending.add(str(line.message.get("tool_call_id")))
+        else:
+            said.append(line.message)
+    yield from replayed(said, view, pending=pending)
 
 
 def _updates(role: str, block: ContentBlock, view: CallView) -> Iterator[JSONObject]:

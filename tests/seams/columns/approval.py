@@ -213,7 +213,7 @@ class DefaultSession(KeepsNotes):
         super().plays(stage, start, outcome)
         if start.name != "tool-invoke":
             assert "Buy milk" in results_of(outcome), "reading in the project runs"
-        asks = start.name in ("chat", "acp", "acp-load", "run-ask-later")
+        asks = start.name in ("chat", "acp", "acp-load", "acp-left", "run-ask-later")
         if not asks and not isinstance(start, EmbeddedStart):
             assert re.search(r"--[a-z]", outcome.text + results_of(outcome)), (
                 "the message names the flag"

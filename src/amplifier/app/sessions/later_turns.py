@@ -20,6 +20,7 @@ from amplifier.app.questions.stored_approvals import (
 )
 from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_json
 from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.reader import interrupted_turn
 from amplifier.app.store.replica import SessionReplica
 from amplifier.app.store.stored_questions import void_questions
 from amplifier_kit.files.atomic import write_private
@@ -30,6 +31,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
+    from amplifier.app.store.store import SessionStore as ProjectSessions
     from amplifier.app.store.writer import KeptSession
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.stores import SessionStore, StoredQuestion
@@ -117,6 +119,35 @@ class LaterTurn:
         known = await cls.of_session(store, question.session_id)
         is_ours = known and question.details.get("turn_id") == known.turn_id
         return known if is_ours else None
+
+    @classmethod
+    async def left_in(cls, files: ProjectSessions, session_id: str) -> LaterTurn | None:
+        """Return the turn of a session that waits for answers, or was given them and not continued.
+
+        `None` where there is none, or whoever runs it has the session open.
+
+        Args:
+            files: the sessions of a project, in its files.
+            session_id: the session.
+
+        Raises:
+            ConfigError: a file of it cannot be understood.
+            OSError: the system refuses.
+        """
+        store = FileSessionStore(files)
+        later = await cls.of_session(store, session_id)
+        if later is None or await store.holder(session_id) is not None:
+            return None
+        asked = await store.questions(session_id)
+        ours = [each for each in asked if is_waited_for(each, later.turn_id)]
+        if any(map(is_open, ours)):
+            return later
+        if all(each.answer is None for each in ours):
+            return None
+        folder = files.folder(session_id)
+        turn = await to_thread.run_sync(interrupted_turn, folder)
+        is_left = turn is not None and turn.turn_id == later.turn_id
+        return later if is_left and turn and not turn.has_ended else None
 
     async def open_questions(
         self, store: SessionStore, session_id: str
