@@ -9,18 +9,22 @@ from shutil import rmtree
 import anyio
 import pytest
 
+from amplifier.app.store.file_store import FileSessionStore
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
 from amplifier.server.records import (
+    times_left,
     waiting_turn,
     with_new_turn,
     with_turn_left,
+    with_turn_waiting,
     without_waiting,
 )
 from amplifier.server.turns import LocalTurns, store_prompt
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.stores import Lease
 from tests.server.serving import WRITES, Site, ended, is_last
 from tests.serving.client import Caller, Event
 
@@ -137,6 +141,12 @@ async def test_a_turn_is_cancelled_from_another_process(site: Site) -> None:
     assert not (site.folder / "notes.txt").exists()
 
 
+async def reaped(server: StoredServer) -> None:
+    """Look once for turns that nobody runs any more."""
+    reaper = Reaper(server.stores, None, LocalTurns(None, None), 1)  # type: ignore[arg-type]  # it asks nobody
+    await reaper.reap(await server.stores.tenant("default"))
+
+
 async def left_turn(server: StoredServer, caller: Caller, kills: int) -> str:
     """Return a session as a process leaves it that was killed in its turn, and others before it."""
     session = await caller.begin()
@@ -151,8 +161,7 @@ async def left_turn(server: StoredServer, caller: Caller, kills: int) -> str:
         record = with_turn_left(record, "t1")
     # somebody had begun to continue it
     await store.write_record(lease, without_waiting(record))
-    reaper = Reaper(server.stores, None, LocalTurns(None, None), 1)  # type: ignore[arg-type]  # it asks nobody
-    await reaper.reap(tenant)
+    await reaped(server)
     assert (await caller.get(f"/sessions/{session}")).json["state"] == "running"
     await store.release(lease)
     return session
@@ -249,6 +258,54 @@ async def test_turn_that_waits_is_cancelled_by_another_server(site: Site) -> Non
     assert late.status == 409
     assert result["state"] == "finished"
     assert not (site.folder / "notes.txt").exists()
+
+
+async def test_wish_to_cancel_outlives_whoever_was_about_to_let_go(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await events_until(caller, session, "approval_requested")
+        await unheld(server, session)
+        tenant = await server.stores.tenant("default")
+        lease = await tenant.store.acquire(session, owner="closing", period=15)
+        path = f"/sessions/{session}/turns/{turn}"
+        asked = (await caller.post(f"{path}/cancel")).json
+        await tenant.store.release(lease)
+        await reaped(server)
+        done = (await caller.get(path)).json
+
+    assert asked["state"] == "running"
+    assert done["state"] == "cancelled"
+
+
+async def test_turn_that_is_stored_as_waiting_meanwhile_was_not_killed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session = await left_turn(server, caller, kills=0)
+        acquire = FileSessionStore.acquire
+
+        async def acquire_later(
+            store: FileSessionStore, session_id: str, *, owner: str, period: float
+        ) -> Lease:
+            lease = await acquire(store, session_id, owner=owner, period=period)
+            record = await store.read_record(session_id)
+            assert record is not None
+            await store.write_record(lease, with_turn_waiting(record, "t1"))
+            return lease
+
+        monkeypatch.setattr(FileSessionStore, "acquire", acquire_later)
+        engine = LocalTurns(None, None)  # type: ignore[arg-type]  # it asks nobody
+        tenant = await server.stores.tenant("default")
+        is_left = await engine.is_left(tenant, session, "t1")
+        record = await tenant.store.read_record(session)
+
+    assert not is_left
+    assert record is not None
+    assert times_left(record, "t1") == 0
 
 
 async def test_session_continues_where_its_files_are_not(site: Site) -> None:

@@ -11,14 +11,16 @@ import attrs
 from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
-from amplifier.server.records import running_turn, with_turn_ended
+from amplifier.server.recorder import EventRecorder
+from amplifier.server.records import is_cancelled, running_turn, with_turn_ended
+from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine
 from amplifier_sdk.errors import AmplifierError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry
 
-__all__ = ["Reaper", "end_left_turn", "without_left_turn"]
+__all__ = ["Reaper", "end_cancelled_turn", "end_left_turn", "without_left_turn"]
 
 _MAX_SESSIONS: Final = 1000
 _PERIOD: Final = 15.0
@@ -56,8 +58,11 @@ class Reaper:
             session_id, turn_id = str(record["session_id"]), running_turn(record)
             if turn_id is None:
                 continue
+            # whoever was asked to cancel it may have met somebody who was about to let go of it
+            if is_cancelled(await tenant.store.questions(session_id), turn_id):
+                await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
             # also one that waits: what should continue it may have failed
-            if await self.engine.is_left(tenant, session_id, turn_id):
+            elif await self.engine.is_left(tenant, session_id, turn_id):
                 await end_left_turn(tenant, session_id)
             else:
                 await self.engine.wake(tenant, session_id)
@@ -75,6 +80,27 @@ async def end_left_turn(tenant: Tenant, session_id: str) -> None:
         record = await store.read_record(session_id)
         if record is not None:
             await without_left_turn(tenant, lease, record)
+    finally:
+        await release_lease(store, lease)
+
+
+async def end_cancelled_turn(
+    engine: TurnEngine, tenant: Tenant, session_id: str, turn_id: str
+) -> None:
+    """End a turn that somebody cancelled, unless somebody runs it now, who sees the wish themselves."""
+    store = tenant.store
+    try:
+        lease = await store.acquire(session_id, owner="server", period=_PERIOD)
+    except LeaseHeldError:
+        return
+    try:
+        record = await store.read_record(session_id)
+        if record is None or running_turn(record) != turn_id:
+            return
+        turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
+        await close_journal(turn)
+        await end_turn(turn, EventRecorder(store, lease), {"type": "turn_cancelled"})
+        await engine.forget(turn_id)
     finally:
         await release_lease(store, lease)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import time
 from typing import Final, cast
 
@@ -22,6 +22,7 @@ __all__ = [
     "STORED_SESSION_SCHEMA",
     "SUMMARY_SCHEMA",
     "described",
+    "is_cancelled",
     "is_open_approval",
     "new_record",
     "running_turn",
@@ -176,3 +177,13 @@ def is_open_approval(question: StoredQuestion) -> bool:
     if question.details.get("kind") == CANCEL:
         return False
     return is_open(question)
+
+
+def is_cancelled(questions: Iterable[StoredQuestion], turn_id: str) -> bool:
+    """Tell whether somebody wished to cancel a turn."""
+    return any(
+        each.answer is not None
+        and each.details.get("kind") == CANCEL
+        and each.details.get("turn_id") == turn_id
+        for each in questions
+    )

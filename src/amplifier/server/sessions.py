@@ -20,8 +20,7 @@ from amplifier.server.followers import Followers
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Member
 from amplifier.server.quotas import SharedQuotas
-from amplifier.server.reaper import without_left_turn
-from amplifier.server.recorder import EventRecorder
+from amplifier.server.reaper import end_cancelled_turn, without_left_turn
 from amplifier.server.records import (
     CANCEL,
     STORED_SESSION_SCHEMA,
@@ -48,7 +47,7 @@ from amplifier.server.requests import (
     session_id_of,
 )
 from amplifier.server.roles import Role
-from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
+from amplifier.server.served_turns import AcceptedTurn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine, store_prompt
 from amplifier.serving.bodies import read_body
@@ -313,7 +312,8 @@ class StoredSessions:
         with suppress(QuestionClosedError):
             # else it ended meanwhile, and so did its questions
             await tenant.store.answer(f"{turn_id}-{mode}", mode, by=client.token.name)
-            await self._cancel_unheld(tenant, str(record["session_id"]), turn_id)
+            session_id = str(record["session_id"])
+            await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
         _, record = await self.session(request, client)
         return JSONAnswer(_turn(request, record), 202)
 
@@ -430,27 +430,6 @@ class StoredSessions:
                 details={"kind": CANCEL, "turn_id": turn.turn_id},
             )
             await store.ask(lease, question)
-
-    async def _cancel_unheld(
-        self, tenant: Tenant, session_id: str, turn_id: str
-    ) -> None:
-        """End a turn that nobody runs now, for example since it waits for a person; another sees the wish itself."""
-        store = tenant.store
-        try:
-            lease = await store.acquire(session_id, owner="server", period=_PERIOD)
-        except LeaseHeldError:
-            return
-        try:
-            record = await store.read_record(session_id)
-            if record is None or running_turn(record) != turn_id:
-                return
-            turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
-            recorder = EventRecorder(store, lease)
-            await close_journal(turn)
-            await end_turn(turn, recorder, {"type": "turn_cancelled"})
-            await self.engine.forget(turn_id)
-        finally:
-            await release_lease(store, lease)
 
 
 async def _acquired(tenant: Tenant, session_id: str, owner: str) -> Lease:

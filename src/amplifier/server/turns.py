@@ -234,7 +234,8 @@ async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> bool:
         return True
     try:
         record = await store.read_record(session_id)
-        if record is None or running_turn(record) != turn_id:
+        # whoever ran it may have stored just now that it waits
+        if record is None or waiting_turn(record) or running_turn(record) != turn_id:
             return True
         prompt = await read_stored_prompt(store, session_id)
         if prompt is None or times_left(record, turn_id) >= _MAX_KILLS:
