@@ -75,6 +75,40 @@ async def test_a_turn_is_stored_with_its_events(site: Site) -> None:
     assert none == []
 
 
+@pytest.mark.parametrize("slow", ["write_document", "read_documents"])
+async def test_slow_store_loses_no_turn_that_it_takes(
+    site: Site, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """Whether its prompt is stored slowly or its session is fetched slowly, the lease is renewed meanwhile."""
+    secret = await site.token()
+    renew, method = FileSessionStore.renew, getattr(FileSessionStore, slow)
+    renewed = anyio.Event()
+
+    async def renew_seen(store: FileSessionStore, lease: Lease) -> None:
+        await renew(store, lease)
+        # the audit log has a lease as well
+        if lease.owner == "olga":
+            renewed.set()
+
+    async def wait_first(*args: object) -> object:
+        with anyio.fail_after(5):
+            await renewed.wait()
+        return await method(*args)
+
+    monkeypatch.setattr("amplifier.server.sessions._PERIOD", 1.0)
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        session = await caller.begin()
+        monkeypatch.setattr(FileSessionStore, "renew", renew_seen)
+        monkeypatch.setattr(FileSessionStore, slow, wait_first)
+        path = f"/sessions/{session}/turns"
+        taken = await caller.post(path, {"prompt": "Go"})
+        done = await ended(caller, session, taken.json["turn_id"])
+
+    assert taken.status == 202
+    assert done["output"] == "Fine."
+
+
 async def test_a_session_is_resumed_by_another_process(site: Site) -> None:
     secret = await site.token()
     async with site.serving("One.", "Two.") as first:

@@ -1,16 +1,49 @@
-"""Letting go of a session's lease, whatever happens to whoever has it."""
+"""A session's lease: held in a block, and let go of whatever happens to whoever has it."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
 
+from amplifier.kernel.groups import open_group
+from amplifier.kernel.reports import report
+from amplifier_sdk.errors import StoreUnavailableError
 from amplifier_sdk.stores import Lease, SessionStore
 
-__all__ = ["release_lease"]
+__all__ = ["release_lease", "renew_lease", "renewed"]
 
 _RELEASING: Final = 10.0
+
+
+@asynccontextmanager
+async def renewed(store: SessionStore, lease: Lease) -> AsyncIterator[None]:
+    """Keep a lease for a block.
+
+    Raises:
+        LeaseLostError: it ended all the same, and so does the block.
+    """
+    async with open_group() as group:
+        group.start_soon(renew_lease, store, lease)
+        yield
+        group.cancel_scope.cancel()
+
+
+async def renew_lease(store: SessionStore, lease: Lease) -> None:
+    """Keep a lease until cancelled.
+
+    Raises:
+        LeaseLostError: it ended all the same.
+    """
+    while True:
+        await anyio.sleep(lease.period / 3)
+        try:
+            await store.renew(lease)
+        except StoreUnavailableError as error:
+            # the store may answer again before the lease ends
+            report("store.lease_not_renewed", error, session=lease.session_id)
 
 
 async def release_lease(store: SessionStore, lease: Lease) -> None:

@@ -29,6 +29,7 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.server.activity import ActivityLog
+from amplifier.server.leases import renew_lease
 from amplifier.server.model_gate import ModelGate
 from amplifier.server.quotas import SharedQuotas
 from amplifier.server.recorder import EventRecorder
@@ -165,6 +166,7 @@ class ServedTurn:
     _is_lost: bool = False
     _is_closed: bool = False
     _end: JSONObject | None = None
+    _opening: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
     _own: anyio.CancelScope = attrs.field(
         factory=lambda: anyio.CancelScope(shield=True)
     )
@@ -206,6 +208,7 @@ class ServedTurn:
         """
         async with open_group() as group:
             group.start_soon(self.recorder.run)
+            group.start_soon(self._renew)
             group.start_soon(self._watch)
             group.start_soon(self._let_go)
             # what runs has time to end when this is cancelled
@@ -263,6 +266,7 @@ class ServedTurn:
         )
         async with opening as opened:
             self._session = opened.session
+            self._opening.cancel()
             if self.setup.quotas is not None:
                 coordinator = opened.session.coordinator
                 ModelGate(self.setup.quotas, turn.tenant.name, coordinator).register()
@@ -323,6 +327,11 @@ class ServedTurn:
         return _bounded(composition), record
 
     # -- beside it
+
+    async def _renew(self) -> None:
+        """Keep the lease until the session is open, which keeps it from then on."""
+        with self._opening:
+            await renew_lease(self.turn.tenant.store, self.turn.lease)
 
     async def _watch(self) -> None:
         """Cancel the turn when somebody asks for that, whichever process they reach."""

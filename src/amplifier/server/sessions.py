@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from amplifier.server.budgets import require_budget
 from amplifier.server.followers import Followers
-from amplifier.server.leases import release_lease
+from amplifier.server.leases import release_lease, renewed
 from amplifier.server.members import Member
 from amplifier.server.quotas import SharedQuotas
 from amplifier.server.reaper import end_cancelled_turn, without_left_turn
@@ -287,7 +287,8 @@ class StoredSessions:
                     room=room,
                 )
                 try:
-                    await self._accept(turn)
+                    async with renewed(tenant.store, lease):
+                        await self._accept(turn)
                 except BaseException:
                     await release_lease(tenant.store, lease)
                     raise

@@ -20,10 +20,13 @@ import attrs
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["PATIENCE", "LockOwner", "LockedError", "WriterLock"]
+__all__ = ["PATIENCE", "STEP_PATIENCE", "LockOwner", "LockedError", "WriterLock"]
 
 PATIENCE: Final = 0.5
 """Seconds in which a holder that is about to let go may do so."""
+
+STEP_PATIENCE: Final = 5.0
+"""Seconds for a lock that nobody holds for longer than a step: a disk may stall, and the machine."""
 
 _POLL: Final = 0.02
 _LONGEST: Final = 4096

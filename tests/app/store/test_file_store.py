@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from threading import Timer
 
+import anyio
 import attrs
 import pytest
 
@@ -11,15 +14,18 @@ from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE, LeaseState
 from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.stored_questions import QUESTIONS
+from amplifier.app.store.writer import JOURNAL
 from amplifier.testing.stores import (
     MeteredStoreTests,
     SessionStoreTests,
     StoreSubject,
 )
 from amplifier_kit.files.appendlog import AppendedRecord, encode_line
+from amplifier_kit.files.locks import PATIENCE, WriterLock
 from amplifier_sdk.errors import ConfigError, LeaseHeldError, LeaseLostError
 from amplifier_sdk.journal import TurnStarted
-from amplifier_sdk.stores import LogEntry, SessionStore
+from amplifier_sdk.stores import LogEntry, SessionStore, StoredQuestion
 from tests.app.store.expiry import expire
 from tests.app.store.talks import HELLO, record
 
@@ -49,6 +55,32 @@ class TestFileStore(SessionStoreTests, MeteredStoreTests):
 @pytest.fixture
 def leased(store: ProjectSessions) -> FileSessionStore:
     return FileSessionStore(store)
+
+
+async def test_writer_waits_for_a_step_of_somebody_else(
+    store: ProjectSessions, leased: FileSessionStore
+) -> None:
+    """As on a machine that stalls: whoever looks for the lease has its lock for longer than usual."""
+    lease = await leased.acquire("s1", owner="worker 1", period=60)
+    await leased.write_record(lease, record().to_dict())
+    question = StoredQuestion(
+        question_id="q1", session_id="s1", prompt="Go?", options=("yes",)
+    )
+    await leased.ask(lease, question)
+    locks = [
+        WriterLock.take(store.folder("s1") / name) for name in (JOURNAL, QUESTIONS)
+    ]
+    timers = [Timer(PATIENCE * 1.3, lock.release) for lock in locks]
+    for timer in timers:
+        timer.start()
+    async with anyio.create_task_group() as group:
+        group.start_soon(leased.append, lease, "events", [ENTRY])
+        group.start_soon(partial(leased.answer, "q1", "yes", by="olga"))
+    for timer in timers:
+        timer.join()
+
+    assert (await leased.read_log("s1", "events")).entries == (ENTRY,)
+    assert (await leased.questions("s1"))[0].answer == "yes"
 
 
 async def test_nobody_opens_a_session_that_is_leased(
