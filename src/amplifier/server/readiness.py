@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import inf
 from typing import Final
 
 import anyio
@@ -11,7 +12,7 @@ from anyio import to_thread
 
 from amplifier.server.activity import ActivityLog
 from amplifier.server.stores import ServerStores
-from amplifier_sdk.errors import StoreUnavailableError
+from amplifier_sdk.errors import StoreError, StoreUnavailableError
 
 __all__ = ["Readiness"]
 
@@ -30,28 +31,36 @@ class Readiness:
 
     stores: ServerStores
     activity: ActivityLog
-    _checked_at: float | None = None
+    _problem: str | None = None
+    _checked_at: float = -inf
     _checking: anyio.Lock = attrs.field(factory=anyio.Lock)
 
     async def check(self) -> None:
-        """Return where the server is ready.
+        """Return where the server is ready; all who ask during a check get its outcome.
 
         Raises:
-            StoreError: the store takes nothing at the moment.
-            OSError: likewise, or the served folder is gone.
+            StoreUnavailableError: the store takes nothing at the moment, or the served folder is gone.
         """
+        asked = anyio.current_time()
         async with self._checking:
-            now, before = anyio.current_time(), self._checked_at
-            if before is not None and now - before < _FRESH:
-                return
-            try:
-                with anyio.fail_after(_TIMEOUT):
-                    await self.activity.check()
-                    await to_thread.run_sync(self._check_folder)
-            except TimeoutError:
-                told = f"the store has not answered for {_TIMEOUT:g} seconds"
-                raise StoreUnavailableError(told) from None
-            self._checked_at = anyio.current_time()
+            if asked - self._checked_at >= _FRESH:
+                self._problem = await self._found()
+                self._checked_at = anyio.current_time()
+            problem = self._problem
+        if problem is not None:
+            raise StoreUnavailableError(problem)
+
+    async def _found(self) -> str | None:
+        """Check everything, and say what is wrong."""
+        try:
+            with anyio.fail_after(_TIMEOUT):
+                await self.activity.check()
+                await to_thread.run_sync(self._check_folder)
+        except TimeoutError:
+            return f"The store has not answered for {_TIMEOUT:g} seconds"
+        except (StoreError, OSError) as error:
+            return str(error)
+        return None
 
     def _check_folder(self) -> None:
         folder = self.stores.places.working_dir
