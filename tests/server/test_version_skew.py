@@ -12,7 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from amplifier.app.store.shared import LeasedSessions
 from amplifier.kernel.modules.loader import ModuleInfo, ModuleLoader
+from amplifier_sdk.engines import ExecutionEngine
 from tests.server.serving import Site, ended
 from tests.server.test_sessions import begun
 from tests.server.test_workers import Fleet, fleet
@@ -67,6 +69,17 @@ async def left(logs: Sequence[EventDict]) -> str:
             await anyio.sleep(0.02)
 
 
+async def met_again(engine: ExecutionEngine, turn: str, times: int) -> None:
+    """Wait until a worker has given a turn back so many times."""
+    sleeps = set[str]()
+    with anyio.fail_after(20):
+        while len(sleeps) < times:
+            run = await engine.find(turn)
+            if run is not None and (run.waits_for or "").startswith("left"):
+                sleeps.add(run.waits_for or "")
+            await anyio.sleep(0.02)
+
+
 @pytest.mark.parametrize("lacking", ["old", "none"])
 async def test_worker_without_the_modules_leaves_a_session_to_one_that_has_them(
     site: Site, lacking: str
@@ -87,6 +100,34 @@ async def test_worker_without_the_modules_leaves_a_session_to_one_that_has_them(
     assert MODULE in said
     assert shown["state"] == "running"
     assert done["state"] == "finished"
+
+
+async def test_worker_that_left_a_session_lets_others_have_it_first(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that lacks the modules lives on, and is always the first to look."""
+    fetched: list[str] = []
+    fetch = LeasedSessions.fetch
+
+    async def fetch_noted(files: LeasedSessions) -> None:
+        fetched.append(files.lease.owner)
+        await fetch(files)
+
+    async with fleet(site, "Fine.") as all_:
+        session, turn = await begun_by_new(all_)
+        monkeypatch.setattr(LeasedSessions, "fetch", fetch_noted)
+        INSTALLED.set("none")
+        with capture_logs() as logs:
+            async with all_.worker("lacking", period=0.6):
+                await left(logs)
+                await met_again(all_.engine, turn, 3)
+                INSTALLED.set("new")
+                async with all_.worker("whole", period=0.6):
+                    done = await ended(all_.caller, session, turn)
+
+    assert done["state"] == "finished"
+    # what it left it does not open again to find the same missing
+    assert fetched == ["lacking", "whole"]
 
 
 async def test_turn_that_nobody_can_run_fails_and_names_what_is_missing(

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from random import uniform
 from time import time
 from typing import Final
 
@@ -51,6 +52,14 @@ TURN: Final = "amplifier.turn"
 _RETRY: Final = 0.25
 _FULL: Final = 1.0
 """Seconds after which a turn is retried whose tenant has no room for it."""
+
+_LEFT: Final = 0.2
+_LONGER: Final = 1.3
+"""How much longer a turn sleeps each time that the worker meets it which left it; short at first, since a sleep that
+ends is one chance for each other worker."""
+
+_REMEMBERED: Final = 60.0
+"""Seconds for which a worker does not try again what it left."""
 
 _PERIODS: Final = 4
 """How many periods a worker waits for the lease of one that died."""
@@ -131,6 +140,14 @@ class QueuedTurns:
         await self.engine.start(request)
 
 
+@attrs.frozen
+class _LeftTurn:
+    """A turn that a worker left to others: until when it is theirs, and for how long it sleeps next."""
+
+    until: float
+    pause: float
+
+
 @attrs.frozen(eq=False)
 class TurnWorker:
     """Runs queued turns.
@@ -148,6 +165,7 @@ class TurnWorker:
     options: WorkerOptions
     folder: Path
     max_left: float = 600.0
+    _left: dict[str, _LeftTurn] = attrs.field(factory=dict, init=False)
 
     @property
     def workflows(self) -> Mapping[str, Workflow]:
@@ -180,6 +198,10 @@ class TurnWorker:
             await context.wait_for_event(
                 question.question_id, timeout=_time_left(question)
             )
+        left = self._left.get(turn_id)
+        if left is not None and anyio.current_time() < left.until:
+            await self._let_sleep(context, turn_id, left)
+            return False
         room = await self.setup.room_for_turn(tenant.name)
         if isinstance(room, Refusal):
             # the room is other turns', perhaps of a server that runs them itself
@@ -211,8 +233,25 @@ class TurnWorker:
             return turn is None or is_over
         # another worker may have the modules and versions that this one lacks
         report("worker.left", missing=str(refused), session=session_id)
-        await context.sleep(f"left at {time():.0f}", self.options.period)
+        rest = self.max_left - (time() - since if isinstance(since, float) else 0.0)
+        until = anyio.current_time() + min(_REMEMBERED, rest)
+        known = self._left.get(turn_id, _LeftTurn(until, _LEFT))
+        await self._let_sleep(context, turn_id, attrs.evolve(known, until=until))
         return False
+
+    async def _let_sleep(
+        self, context: WorkflowContext, turn_id: str, left: _LeftTurn
+    ) -> None:
+        """Suspend a turn that this worker left; in its sleep it is nobody's, and any worker may have it then."""
+        now = anyio.current_time()
+        for known, each in [*self._left.items()]:
+            if each.until + _REMEMBERED < now:  # others had it
+                del self._left[known]
+        pause = min(left.pause, self.options.period)
+        self._left[turn_id] = attrs.evolve(left, pause=_LONGER * pause)
+        # of no fixed length: workers look at regular times, and one would always be the first
+        spread = uniform(pause / 2, pause)  # noqa: S311  # no secret
+        await context.sleep(f"left at {time():.3f}", spread)
 
     async def _run_here(
         self, turn: AcceptedTurn, *, leaves_refused: bool

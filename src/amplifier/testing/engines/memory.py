@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from math import inf
 from typing import Final
 
 import anyio
@@ -41,6 +42,7 @@ class _Entry:
     turn: int = 0
     worker: str | None = None
     wakes: float | None = None
+    woke: float = -inf
     steps: dict[str, tuple[JSONValue, str | None]] = attrs.field(factory=dict)
     events: dict[str, JSONValue] = attrs.field(factory=dict)
     deadlines: dict[str, float] = attrs.field(factory=dict)
@@ -204,6 +206,7 @@ class InMemoryEngine:
             if is_due or is_orphan:
                 entry.change("queued")
                 entry.turn += 1
+                entry.woke = now if is_due else -inf
                 woken.append(run_id)
         if woken:
             self.shared.notify()
@@ -260,6 +263,7 @@ class InMemoryEngine:
             entry
             for entry in waiting
             if busy[entry.run.request.tenant] < options.max_tenant_runs
+            and not self._is_for_others(entry, options)
         ]
 
         def order(entry: _Entry) -> tuple[int, float, int]:
@@ -268,6 +272,15 @@ class InMemoryEngine:
             return busy[request.tenant], counts_from, entry.number
 
         return min(ready, key=order, default=None)
+
+    def _is_for_others(self, entry: _Entry, options: WorkerOptions) -> bool:
+        """Whether a run that slept is left to other workers for now: they all look at the same moments."""
+        now = anyio.current_time()
+        is_own = entry.worker == options.name and now - entry.woke < options.period / 3
+        return is_own and any(
+            name != options.name and expires > now
+            for name, expires in self.shared.alive.items()
+        )
 
     async def _run(
         self,
