@@ -14,7 +14,7 @@ was paused and wakes up after its lease ended writes nothing. Readers need no le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
@@ -234,6 +234,11 @@ class SessionStore(Protocol):
 
     async def void_questions(self, lease: Lease) -> None:
         """Let the questions of a session that nobody answered take no answer any more."""
+
+    async def forget_questions(
+        self, lease: Lease, question_ids: Collection[str]
+    ) -> None:
+        """Delete questions of a session, answered or not; ids of others are passed over."""
 
     async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
         """Answer a question, once; the same answer again is no error and changes nothing. It needs no lease.

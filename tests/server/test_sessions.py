@@ -7,6 +7,7 @@ import shutil
 from shutil import rmtree
 
 import anyio
+import attrs
 import pytest
 
 from amplifier.app.store.file_store import FileSessionStore
@@ -340,6 +341,46 @@ async def test_turn_that_is_stored_as_waiting_meanwhile_was_not_killed(
     assert not is_left
     assert record is not None
     assert times_left(record, "t1") == 0
+
+
+async def test_questions_of_turns_that_are_no_more_listed_are_forgotten(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but an answer that covers further calls: a session may have any number of turns."""
+    monkeypatch.setattr("amplifier.server.records._MAX_TURNS", 2)
+    secret = await site.token()
+    async with site.serving(*WRITES, "Two.", "Three.") as server:
+        caller = Caller(server, secret)
+        session, first = await begun(caller)
+        asked = (await events_until(caller, session, "approval_requested"))[-1]
+        path = f"/sessions/{session}/approvals/{asked.data['approval_id']}"
+        await caller.post(path, {"option": "Allow once"})
+        await ended(caller, session, first)
+        store = (await server.stores.tenant("default")).store
+        before = await store.questions(session)
+        (once,) = (each for each in before if each.answer is not None)
+        covering = attrs.evolve(
+            once,
+            question_id="always",
+            options=("Allow always",),
+            answer="Allow always",
+            details={**once.details, "covers_sha256": "x"},
+        )
+        foreign = attrs.evolve(once, question_id="foreign", details={})
+        lease = await store.acquire(session, owner="any", period=5)
+        for question in (covering, foreign):
+            await store.ask(lease, question)
+        await store.release(lease)
+        turns = list[str]()
+        for _ in range(2):
+            answer = await caller.post(f"/sessions/{session}/turns", {"prompt": "Go"})
+            turns.append(answer.json["turn_id"])
+            await ended(caller, session, turns[-1])
+        after = [each.question_id for each in await store.questions(session)]
+
+    assert {each.details["turn_id"] for each in before} == {first}
+    cancels = [f"{turn}-{mode}" for turn in turns for mode in ("immediate", "graceful")]
+    assert sorted(after) == sorted(["always", "foreign", *cancels])
 
 
 async def test_session_continues_where_its_files_are_not(site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +16,7 @@ from amplifier.app.store.file_quotas import QUOTAS, FileQuotas
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LeaseState
 from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.stored_questions import changing_questions
 from amplifier.testing.stores import QUOTA_BEHAVIORS, STORE_BEHAVIORS
 from amplifier.validation.behaviors import BehaviorFailed
 from amplifier_sdk.errors import QuestionClosedError
@@ -72,6 +73,18 @@ class _Lenient(FileSessionStore):
         except QuestionClosedError:
             (question,) = await self.questions("s1")
             return question
+
+
+class _Sweeping(FileSessionStore):
+    """Forgets whatever is named, whosesoever it is."""
+
+    async def forget_questions(
+        self, lease: Lease, question_ids: Collection[str]
+    ) -> None:
+        for folder in self.files.sessions.iterdir():
+            with changing_questions(folder) as questions:
+                for question_id in question_ids:
+                    questions.pop(question_id, None)
 
 
 class _Deaf(FileSessionStore):
@@ -190,6 +203,7 @@ class _Faulty:
         (_Forgetful, "log.comes-back-as-written"),
         (_Lenient, "question.is-answered-once"),
         (_Lenient, "question.is-answered-once-in-a-race"),
+        (_Sweeping, "question.is-forgotten"),
         (_Deaf, "session.reports-changes"),
     ],
 )

@@ -44,6 +44,7 @@ WRITES: Final[
     "write_document": lambda store, lease: store.write_document(lease, "a", b"new"),
     "ask": lambda store, lease: store.ask(lease, FURTHER),
     "void_questions": lambda store, lease: store.void_questions(lease),
+    "forget_questions": lambda store, lease: store.forget_questions(lease, ["q1"]),
     "answer": lambda store, _: store.answer("q1", "yes", by="ann"),
     "delete": lambda store, lease: store.delete("s1", leases=[lease]),
     "reserve": lambda store, _: store.quotas.reserve([CLAIM, CLAIM_OF_KEY], period=60),

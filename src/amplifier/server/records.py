@@ -6,7 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import time
 from typing import Final, cast
 
-from amplifier.app.questions.stored_approvals import described_question, is_open
+from amplifier.app.questions.stored_approvals import (
+    described_question,
+    is_lasting,
+    is_open,
+)
 from amplifier.app.store.records import (
     SERVED_TURNS,
     SERVED_WAITING,
@@ -24,6 +28,7 @@ __all__ = [
     "described",
     "is_cancelled",
     "is_open_approval",
+    "left_behind",
     "new_record",
     "running_turn",
     "summary",
@@ -177,6 +182,22 @@ def is_open_approval(question: StoredQuestion) -> bool:
     if question.details.get("kind") == CANCEL:
         return False
     return is_open(question)
+
+
+def left_behind(
+    record: Mapping[str, JSONValue], questions: Iterable[StoredQuestion]
+) -> list[str]:
+    """Return the ids of what turns asked that a session's record lists no more, but for answers that last longer."""
+    listed = {str(turn["turn_id"]) for turn in turns_of(record)}
+    if len(listed) < _MAX_TURNS:
+        return []
+    return [
+        each.question_id
+        for each in questions
+        if "turn_id" in each.details
+        and str(each.details["turn_id"]) not in listed
+        and not is_lasting(each)
+    ]
 
 
 def is_cancelled(questions: Iterable[StoredQuestion], turn_id: str) -> bool:

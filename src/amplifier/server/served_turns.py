@@ -36,6 +36,7 @@ from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
     CANCEL,
     is_open_approval,
+    left_behind,
     with_turn_ended,
     with_turn_waiting,
 )
@@ -432,7 +433,8 @@ async def end_turn(
     """
     store, lease = turn.tenant.store, turn.lease
     end = recorder.redacted(end)
-    for question in await store.questions(lease.session_id):
+    questions = await store.questions(lease.session_id)
+    for question in questions:
         if is_open_approval(question):
             id_ = question.question_id
             recorder.add({"type": "approval_withdrawn", "approval_id": id_})
@@ -444,6 +446,9 @@ async def end_turn(
     ended.update(turn_id=turn.turn_id, state=_state_of(end))
     record = await store.read_record(lease.session_id)
     if record is not None:
+        old = left_behind(record, questions)
+        if old:
+            await store.forget_questions(lease, old)
         await store.write_record(lease, with_turn_ended(record, ended, session))
     await store.release(lease)
 

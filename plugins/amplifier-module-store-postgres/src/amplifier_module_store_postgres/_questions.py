@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 import attrs
@@ -13,7 +14,7 @@ from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.errors import QuestionClosedError, StoreError
 from amplifier_sdk.stores import Lease, StoredQuestion
 
-__all__ = ["answer", "ask", "read_questions", "void_questions"]
+__all__ = ["answer", "ask", "forget_questions", "read_questions", "void_questions"]
 
 _Row: TypeAlias = tuple[str, str | None, str | None, bool]
 
@@ -68,6 +69,22 @@ def void_questions(connection: Connection, namespace: str, lease: Lease) -> None
         "UPDATE amplifier.questions SET is_void = true"
         " WHERE namespace = %s AND session_id = %s AND answer IS NULL",
         (namespace, lease.session_id),
+    )
+    changed(connection, namespace, lease.session_id)
+
+
+def forget_questions(
+    connection: Connection,
+    namespace: str,
+    lease: Lease,
+    question_ids: Collection[str],
+) -> None:
+    """Delete questions of a session, answered or not; ids of others are passed over."""
+    require_record(connection, namespace, lease)
+    connection.execute(
+        "DELETE FROM amplifier.questions"
+        " WHERE namespace = %s AND session_id = %s AND question_id = ANY(%s)",
+        (namespace, lease.session_id, [*question_ids]),
     )
     changed(connection, namespace, lease.session_id)
 

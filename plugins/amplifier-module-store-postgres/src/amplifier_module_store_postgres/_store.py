@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -119,6 +119,13 @@ class PostgresSessionStore:
     async def void_questions(self, lease: Lease) -> None:
         """Let the questions of a session that nobody answered take no answer any more."""
         await self.database.run(_questions.void_questions, self.namespace, lease)
+
+    async def forget_questions(
+        self, lease: Lease, question_ids: Collection[str]
+    ) -> None:
+        """Delete questions of a session, answered or not; ids of others are passed over."""
+        run, name = self.database.run, self.namespace
+        await run(_questions.forget_questions, name, lease, question_ids)
 
     async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
         """Answer a question, once; the same answer again is no error and changes nothing."""

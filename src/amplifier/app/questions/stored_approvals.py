@@ -27,7 +27,14 @@ from amplifier_sdk.person_questions import PersonQuestion, answer_of
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["HELD", "StoredApprovals", "described_question", "is_open", "is_waited_for"]
+__all__ = [
+    "HELD",
+    "StoredApprovals",
+    "described_question",
+    "is_lasting",
+    "is_open",
+    "is_waited_for",
+]
 
 HELD: Final = "held"
 """The key of a question's details that says whether its call waits for the answer in the process that asked."""
@@ -211,6 +218,14 @@ def is_waited_for(question: StoredQuestion, turn_id: str) -> bool:
     return is_ours and not details.get(HELD)
 
 
+def is_lasting(question: StoredQuestion) -> bool:
+    """Tell whether the answer to a question covers calls of later turns as well."""
+    if question.answer is None or _normal(question.answer) != _ALWAYS:
+        return False
+    # of what cannot be distinguished from others it covers nothing
+    return question.details.get("covers_sha256") is not None
+
+
 def described_question(question: StoredQuestion) -> JSONObject:
     """Describe a question as its event does."""
     timeout = None
@@ -232,11 +247,8 @@ def described_question(question: StoredQuestion) -> JSONObject:
 
 def _covers(known: StoredQuestion, question: StoredQuestion) -> bool:
     """Whether an answer for the rest of the session covers a question."""
-    if known.answer is None or _normal(known.answer) != _ALWAYS:
-        return False
     covers = question.details["covers_sha256"]
-    # of what cannot be distinguished from others it covers nothing
-    return covers is not None and known.details.get("covers_sha256") == covers
+    return is_lasting(known) and known.details["covers_sha256"] == covers
 
 
 def _normal(option: str) -> str:

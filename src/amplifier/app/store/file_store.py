@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -132,6 +132,12 @@ class FileSessionStore:
     async def void_questions(self, lease: Lease) -> None:
         """Let the questions of a session that nobody answered take no answer any more."""
         await self._change(lease, _void)
+
+    async def forget_questions(
+        self, lease: Lease, question_ids: Collection[str]
+    ) -> None:
+        """Delete questions of a session, answered or not; ids of others are passed over."""
+        await self._change(lease, _forget, question_ids)
 
     async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
         """Answer a question, once; the same answer again is no error and changes nothing."""
@@ -373,6 +379,12 @@ def _void(folder: Path) -> None:
         for key, question in questions.items():
             if question.answer is None:
                 questions[key] = attrs.evolve(question, is_void=True)
+
+
+def _forget(folder: Path, question_ids: Collection[str]) -> None:
+    with changing_questions(folder) as questions:
+        for question_id in question_ids:
+            questions.pop(question_id, None)
 
 
 def _answer(folder: Path, question_id: str, answer: str, by: str) -> StoredQuestion:

@@ -41,6 +41,7 @@ _WRITES: Final[Mapping[str, Callable[[SessionStore, Lease], Awaitable[None]]]] =
     ),
     "ask": lambda store, lease: store.ask(lease, _QUESTION),
     "void_questions": lambda store, lease: store.void_questions(lease),
+    "forget_questions": lambda store, lease: store.forget_questions(lease, ["q1"]),
 }
 """Each method that needs a lease, with what it would change."""
 

@@ -155,6 +155,22 @@ async def _with_a_schema(subject: StoreSubject) -> None:
         await refuses(QuestionClosedError, "another answer", other)
 
 
+async def _forgotten(subject: StoreSubject) -> None:
+    ids = ("q1", "q2", "q3")
+    first, second, third = (attrs.evolve(_QUESTION, question_id=id_) for id_ in ids)
+    others = attrs.evolve(_QUESTION, question_id="q4", session_id="s2")
+    async with opened(subject) as store:
+        lease, other = await begin(store, "s1"), await begin(store, "s2")
+        for question in (first, second, third):
+            await store.ask(lease, question)
+        await store.ask(other, others)
+        await store.answer("q1", "Deny", by="ann")
+        await store.forget_questions(lease, ["q1", "q3", "q4", "none"])
+        same("the questions", await store.questions(), (second, others))
+        late = store.answer("q3", "Deny", by="ann")
+        await refuses(QuestionClosedError, "an answer to what was forgotten", late)
+
+
 async def _without_a_worker(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         lease = await begin(store, "s1")
@@ -212,6 +228,12 @@ QUESTIONS: Final = (
         says="No other question takes the id of one, and a lease asks for its own session alone.",
         fix="Make the id unique in the whole store, and compare the question's session with the lease's.",
         check=_one_id,
+    ),
+    StoreBehavior(
+        id="question.is-forgotten",
+        says="Questions are deleted when their session says so, and no other ones with them.",
+        fix="Delete by the ids and by the session of the lease.",
+        check=_forgotten,
     ),
     StoreBehavior(
         id="question.needs-no-worker",
