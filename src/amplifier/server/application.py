@@ -27,6 +27,7 @@ from amplifier.server.page_routes import page_routes
 from amplifier.server.quotas import SharedQuotas, open_quotas
 from amplifier.server.readiness import Readiness
 from amplifier.server.reaper import Reaper
+from amplifier.server.retries import problem_of
 from amplifier.server.roles import Role
 from amplifier.server.served_turns import TurnSetup
 from amplifier.server.sessions import StoredSessions
@@ -164,7 +165,7 @@ class StoredServer:
     def _answer_unavailable(self, _request: Request, error: Exception) -> Response:
         self.metrics.store_failures += 1
         # it names hosts, users and folders, which are no caller's business
-        report("server.store_failed", error)
+        report("server.store_failed", problem=problem_of(error))
         message = "The store cannot be used at the moment; the server's log says why"
         told: JSONObject = {"code": "store_unavailable", "message": message}
         return JSONAnswer({"error": told}, 503, {"Retry-After": "1"})

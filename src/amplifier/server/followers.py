@@ -11,7 +11,7 @@ import anyio
 import attrs
 from anyio.abc import TaskGroup
 
-from amplifier.kernel.reports import report
+from amplifier.server.retries import Retries
 from amplifier.serving.event_log import EventLog, frame_of
 from amplifier.serving.limits import ServerLimits
 from amplifier_sdk.errors import AmplifierError
@@ -22,6 +22,7 @@ __all__ = ["FollowedSession", "Followers", "StoredLog"]
 
 _POLL: Final = 30.0
 _RETRY: Final = 1.0
+_LONGEST: Final = 5.0
 _MAX_PIECE: Final = 65_536
 _MAX_EARLIER: Final = 4096
 
@@ -57,7 +58,7 @@ class FollowedSession:
 
     async def run(self) -> None:
         """Read what is new whenever the session changes, until nobody wants it or the session is gone."""
-        seen = ""
+        seen, retries = "", Retries("server.events_not_read", _RETRY, _LONGEST)
         with self._scope:
             while True:
                 try:
@@ -65,11 +66,11 @@ class FollowedSession:
                         self.session_id, seen, max_wait=_POLL
                     )
                     await self._read()
+                    retries.succeed()
                 except (AmplifierError, OSError) as error:
                     # readers wait; what they miss meanwhile stands in the store
-                    report("server.events_not_read", error, session=self.session_id)
                     seen = ""  # what changed was not read
-                    await anyio.sleep(_RETRY)
+                    await retries.wait(error, session=self.session_id)
                 if self.log.recent.is_ended:
                     return
 

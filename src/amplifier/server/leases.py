@@ -10,7 +10,7 @@ import anyio
 
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
-from amplifier_sdk.errors import StoreUnavailableError
+from amplifier.server.retries import UNAVAILABLE, problem_of
 from amplifier_sdk.stores import Lease, SessionStore
 
 __all__ = ["release_lease", "renew_lease", "renewed"]
@@ -41,9 +41,10 @@ async def renew_lease(store: SessionStore, lease: Lease) -> None:
         await anyio.sleep(lease.period / 3)
         try:
             await store.renew(lease)
-        except StoreUnavailableError as error:
+        except UNAVAILABLE as error:
             # the store may answer again before the lease ends
-            report("store.lease_not_renewed", error, session=lease.session_id)
+            told, session_id = problem_of(error), lease.session_id
+            report("store.lease_not_renewed", problem=told, session=session_id)
 
 
 async def release_lease(store: SessionStore, lease: Lease) -> None:

@@ -6,11 +6,10 @@ from hmac import compare_digest
 from time import time
 from typing import Final
 
-import anyio
 import attrs
 from starlette.datastructures import Headers
 
-from amplifier.kernel.reports import report
+from amplifier.server.retries import Retries
 from amplifier.server.roles import Role, may
 from amplifier.server.token_store import StoredToken, TokenStore, hash_of
 from amplifier.serving.errors import RequestError
@@ -21,6 +20,7 @@ __all__ = ["Member", "Members"]
 
 _POLL: Final = 60.0
 _RETRY: Final = 1.0
+_LONGEST: Final = 5.0
 
 
 @attrs.define(eq=False)
@@ -102,16 +102,16 @@ class Members:
 
     async def follow(self) -> None:
         """Read the tokens whenever they change or one of them ends, until cancelled."""
-        seen = ""
+        seen, retries = "", Retries("server.tokens_not_read", _RETRY, _LONGEST)
         while True:
             try:
                 seen = await self.tokens.wait_for_change(
                     seen, max_wait=self._until_one_ends()
                 )
                 await self.load()
+                retries.succeed()
             except (AmplifierError, OSError) as error:
-                report("server.tokens_not_read", error)
-                await anyio.sleep(_RETRY)
+                await retries.wait(error)
 
     def _until_one_ends(self) -> float:
         now = time()

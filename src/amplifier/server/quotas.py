@@ -20,6 +20,7 @@ from amplifier.app.directories import Places
 from amplifier.app.settings.settings import load_settings, settings_file
 from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
+from amplifier.server.retries import Retries, problem_of
 from amplifier.server.stores import ServerStores, check_tenant
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import ConfigError, Problem, StoreError
@@ -78,6 +79,7 @@ class SharedQuotas:
 
     async def run(self) -> None:
         """Renew what is held, and settle what the store did not take, until cancelled."""
+        retries = Retries("server.quotas_not_renewed", _PERIOD / 3, _PERIOD / 3)
         while True:
             await anyio.sleep(_PERIOD / 3)
             try:
@@ -86,9 +88,10 @@ class SharedQuotas:
                     await self.settle(reservation, used)
                 if self._held:
                     await self.store.renew([*self._held], period=_PERIOD)
+                retries.succeed()
             except (StoreError, OSError) as error:
                 # what is not renewed in time is taken by others, and counts all the same
-                report("server.quotas_not_renewed", error)
+                retries.report(error)
 
     async def reserve(self, claims: Sequence[Claim]) -> Reservation | Refusal:
         """Reserve claims until they are settled, or this process is dead.
@@ -110,7 +113,7 @@ class SharedQuotas:
         try:
             await self.store.settle(reservation, used)
         except (StoreError, OSError) as error:
-            report("server.quota_not_settled", error)
+            report("server.quota_not_settled", problem=problem_of(error))
             self._unsettled.append((reservation, used))
         else:
             self._held.discard(reservation.reservation_id)
@@ -125,7 +128,8 @@ class SharedQuotas:
         try:
             made = await self.reserve(claims)
         except (StoreError, OSError) as error:
-            report("server.use_not_counted", error, tenant=tenant)
+            told = problem_of(error)
+            report("server.use_not_counted", problem=told, tenant=tenant)
             return
         if isinstance(made, Reservation):
             await self.settle(made, amounts_of(tenant, usage))
@@ -138,7 +142,7 @@ class SharedQuotas:
             await self.store.pause(account, seconds)
         except (StoreError, OSError) as error:
             # here it holds all the same
-            report("server.pause_not_stored", error)
+            report("server.pause_not_stored", problem=problem_of(error))
         end = anyio.current_time() + seconds
         self._ends = {**self._ends, account: max(end, self._ends.get(account, end))}
 
@@ -151,7 +155,7 @@ class SharedQuotas:
                 left = await self.store.pauses()
             except (StoreError, OSError) as error:
                 # a pause spares a request that is refused, and is no limit
-                report("server.pauses_not_read", error)
+                report("server.pauses_not_read", problem=problem_of(error))
             else:
                 now = anyio.current_time()
                 self._ends = {name: now + rest for name, rest in left.items()}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import time
 from typing import Final
 
 import anyio
 import attrs
 
-from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import is_cancelled, running_turn, with_turn_ended
+from amplifier.server.retries import Retries
 from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine
@@ -24,6 +25,8 @@ __all__ = ["Reaper", "end_cancelled_turn", "end_left_turn", "without_left_turn"]
 
 _MAX_SESSIONS: Final = 1000
 _PERIOD: Final = 15.0
+_LONGEST: Final = 30.0
+"""Seconds until the next look where the store does not answer, at most."""
 
 
 @attrs.frozen(eq=False)
@@ -44,13 +47,29 @@ class Reaper:
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
+        retries = Retries("server.not_reaped", self.interval, _LONGEST)
         while True:
-            for name in self.members.tenants():
-                try:
-                    await self.reap(await self.stores.tenant(name))
-                except (AmplifierError, OSError) as error:
-                    report("server.not_reaped", error, tenant=name)
+            names = [*self.members.tenants()]
+            failed = await self._failures(names)
+            error = next(iter(failed.values()), None)
+            if error is None:
+                retries.succeed()
+            elif len(failed) == len(names):
+                await retries.wait(error, tenants=[*failed])
+                continue
+            else:  # the others' turns wait no longer for that
+                retries.report(error, tenants=[*failed])
             await anyio.sleep(self.interval)
+
+    async def _failures(self, names: Sequence[str]) -> dict[str, Exception]:
+        """Look at the turns of tenants once; return what went wrong by tenant."""
+        failed = dict[str, Exception]()
+        for name in names:
+            try:
+                await self.reap(await self.stores.tenant(name))
+            except (AmplifierError, OSError) as error:
+                failed[name] = error
+        return failed
 
     async def reap(self, tenant: Tenant) -> None:
         """End the turns of a tenant that nobody runs any more, and continue those that wait for nothing any more."""

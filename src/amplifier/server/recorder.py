@@ -8,8 +8,8 @@ from typing import Final
 import anyio
 import attrs
 
+from amplifier.server.retries import UNAVAILABLE, Retries
 from amplifier_kit.redaction import SinkFilter, SinkRedactor, StrictRedactor
-from amplifier_sdk.errors import StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, SessionStore
 
@@ -25,6 +25,7 @@ _PIECES: Final = {
 _IDS: Final = frozenset({"type", "id", "session_id", "turn_id", "approval_id"})
 _MAX_JOINED: Final = 2000
 _RETRY: Final = 0.5
+_LONGEST: Final = 5.0
 _GATHERED: Final = 0.02
 """Seconds for which events wait for further ones, which go to the store together with them."""
 
@@ -73,21 +74,23 @@ class EventRecorder:
             if entries:
                 try:
                     await self.store.append(self.lease, "events", entries)
-                except StoreUnavailableError:
+                except UNAVAILABLE:
                     self._waiting = [*events, *self._waiting]
                     raise
 
     async def run(self) -> None:
         """Store events as they come, until cancelled."""
+        retries = Retries("server.events_not_stored", _RETRY, _LONGEST)
         while True:
             await self._changed.wait()
             await anyio.sleep(_GATHERED)
             self._changed = anyio.Event()
             try:
                 await self.flush()
-            except StoreUnavailableError:
+                retries.succeed()
+            except UNAVAILABLE as error:
                 # it may answer again before the lease ends
-                await anyio.sleep(_RETRY)
+                await retries.wait(error, session=self.lease.session_id)
                 self._changed.set()
 
     def _add_piece(self, event: JSONObject, key: str) -> None:

@@ -40,6 +40,7 @@ from amplifier.server.records import (
     with_turn_ended,
     with_turn_waiting,
 )
+from amplifier.server.retries import UNAVAILABLE, problem_of
 from amplifier.server.roles import ANSWERING
 from amplifier.server.stored_logs import store_logs
 from amplifier.server.stores import Tenant
@@ -151,6 +152,8 @@ class ServedTurn:
         files: where the session's files are, or are fetched to.
         leaves_refused: whether a session that cannot be opened as it was is left to others, who may have what it
             needs; `refused` says then what is missing.
+        refused: see there.
+        unreached: why the store could not be reached, where the turn was left for that.
     """
 
     setup: TurnSetup
@@ -158,6 +161,7 @@ class ServedTurn:
     files: ProjectSessions
     leaves_refused: bool = False
     refused: ConfigError | None = None
+    unreached: StoreUnavailableError | None = None
     recorder: EventRecorder = attrs.field(init=False)
     _session: AmplifierSession | None = None
     _approvals: StoredApprovals | None = None
@@ -234,7 +238,7 @@ class ServedTurn:
             raise
         except StoreUnavailableError as error:
             # the journal has what was done: whoever reaches the store continues
-            report("server.turn_left", error, session=self.turn.lease.session_id)
+            self.unreached = error
             return None
         except ConfigError as error:
             if self.leaves_refused and self._session is None:
@@ -344,7 +348,7 @@ class ServedTurn:
                     session_id, seen, max_wait=turn.lease.period
                 )
                 questions = await store.questions(session_id)
-            except StoreUnavailableError:
+            except UNAVAILABLE:
                 await anyio.sleep(_RETRY)
                 continue
             for question in questions:
@@ -398,7 +402,10 @@ class ServedTurn:
                 await self.setup.activity.note_cost(
                     turn.tenant.name, lease.session_id, self._usage
                 )
-            except Exception as error:  # the store may be gone
+            except UNAVAILABLE as error:
+                told, session_id = problem_of(error), lease.session_id
+                report("server.turn_not_closed", problem=told, session=session_id)
+            except Exception as error:  # a reaper ends the turn then
                 report("server.turn_not_closed", error, session=lease.session_id)
 
 

@@ -22,10 +22,11 @@ from amplifier.server.records import (
     with_turn_left,
     without_waiting,
 )
+from amplifier.server.retries import problem_of
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import RequestError
-from amplifier_sdk.errors import LeaseHeldError
+from amplifier_sdk.errors import AmplifierError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.quotas import Refusal, Reservation
@@ -146,18 +147,29 @@ class LocalTurns:
         served = ServedTurn(
             self.setup, turn, turn.tenant.files, leaves_refused=is_resumed
         )
-        has_ended = True
+        has_ended, session_id = True, turn.lease.session_id
         try:
             has_ended = await served.run()
+        except Exception as error:  # else it would end all others, and the server
+            report("server.turn_left", error, session=session_id)
         finally:
             self._running[turn.tenant.name] -= 1
             await self.setup.give_back(turn.room)
-        if served.refused is not None:
-            session_id = turn.lease.session_id
-            report("server.turn_left", served.refused, session=session_id)
-        elif not has_ended:
-            # the answer may have come before the session was free
-            await self.wake(turn.tenant, turn.lease.session_id)
+        if not has_ended:
+            await self._continue(served, session_id)
+
+    async def _continue(self, served: ServedTurn, session_id: str) -> None:
+        """Have a turn continue that was left, unless that is for a reaper, or for another process."""
+        left_for: Exception | None = served.refused or served.unreached
+        if left_for is None:
+            try:
+                # the answer may have come before the session was free
+                await self.wake(served.turn.tenant, session_id)
+            except (AmplifierError, OSError) as error:
+                left_for = error
+        if left_for is not None:
+            told = problem_of(left_for)
+            report("server.turn_left", problem=told, session=session_id)
 
 
 async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:

@@ -23,6 +23,7 @@ from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
 from amplifier.server.records import running_turn
+from amplifier.server.retries import UNAVAILABLE, Retries
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import read_stored_minutes, turn_under
@@ -34,12 +35,7 @@ from amplifier_sdk.engines import (
     Workflow,
     WorkflowContext,
 )
-from amplifier_sdk.errors import (
-    ConfigError,
-    EngineError,
-    LeaseHeldError,
-    StoreUnavailableError,
-)
+from amplifier_sdk.errors import ConfigError, EngineError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, StoredQuestion
@@ -50,6 +46,9 @@ TURN: Final = "amplifier.turn"
 """The name of the workflow of a turn."""
 
 _RETRY: Final = 0.25
+_LONGEST: Final = 10.0
+"""Seconds between two attempts where the store does not answer, at first and at most."""
+
 _FULL: Final = 1.0
 """Seconds after which a turn is retried whose tenant has no room for it."""
 
@@ -181,13 +180,13 @@ class TurnWorker:
         assert isinstance(argument, dict)
         tenant = await self.stores.tenant(str(argument["tenant"]))
         session_id, turn_id = str(argument["session_id"]), str(argument["turn_id"])
+        retries = Retries("worker.store_unavailable", _RETRY, _LONGEST)
         while True:
             try:
                 if await self._attempt(context, tenant, session_id, turn_id):
                     return None
-            except StoreUnavailableError as error:
-                report("worker.store_unavailable", error, session=session_id)
-                await anyio.sleep(_RETRY)
+            except UNAVAILABLE as error:
+                await retries.wait(error, session=session_id)
 
     async def _attempt(
         self, context: WorkflowContext, tenant: Tenant, session_id: str, turn_id: str
@@ -261,6 +260,8 @@ class TurnWorker:
             files = ProjectSessions(Path(folder))
             served = ServedTurn(self.setup, turn, files, leaves_refused=leaves_refused)
             is_over = await served.run()
+        if served.unreached is not None and not is_over:
+            raise served.unreached
         return served.refused, is_over
 
     async def _taken(

@@ -37,7 +37,7 @@ _LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript")
 """What a session has to have to be resumed; what watchers were shown of it stays in the store."""
 
 _RETRY: Final = 0.25
-"""Seconds before a store that did not answer is retried."""
+"""Seconds before a store that did not answer is retried; longer each time, up to a tenth of the lease's period."""
 
 
 async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
@@ -95,7 +95,8 @@ class SessionReplica:
                 await self._persist(lambda: self.store.renew(self.lease))
             except StoreUnavailableError as error:
                 # the next record of the journal is refused, where it does not come back
-                report("store.lease_not_renewed", error, session=self.lease.session_id)
+                told, session_id = str(error), self.lease.session_id
+                report("store.lease_not_renewed", problem=told, session=session_id)
             else:
                 self._renewed = asked
 
@@ -141,7 +142,13 @@ class SessionReplica:
         self._count = len(known.entries)
 
     async def _persist(self, change: Callable[[], Awaitable[None]]) -> None:
-        """Carry out what the store is asked for, again where it does not answer, while the lease lasts."""
+        """Carry out what the store is asked for, again where it does not answer, while the lease lasts.
+
+        Raises:
+            LeaseLostError: the lease ended.
+            StoreUnavailableError: the store does not answer, and is not waited for.
+        """
+        pause, longest = _RETRY, max(_RETRY, self.lease.period / 10)
         while True:
             if self._is_lost:
                 raise LeaseLostError(self.lease.session_id)
@@ -157,7 +164,8 @@ class SessionReplica:
                 if anyio.current_time() - self._renewed >= self.lease.period:
                     self._is_lost = True
                     raise LeaseLostError(self.lease.session_id) from error
-                await anyio.sleep(_RETRY)
+                await anyio.sleep(pause)
+                pause = min(2 * pause, longest)
 
     async def begin_anew(self) -> None:
         """Store how the turn left the session.

@@ -1,0 +1,150 @@
+"""A store that does not answer for a while: neither a server nor a worker ends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+import attrs
+import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.server.retries import Retries
+from amplifier_sdk.errors import StoreUnavailableError
+from tests.server.serving import Site, ended
+from tests.server.test_sessions import begun
+from tests.server.test_workers import fleet
+from tests.serving.client import Caller
+
+pytestmark = pytest.mark.timeout(60)
+
+METHODS: Final = (
+    "acquire",
+    "append",
+    "list_sessions",
+    "questions",
+    "read_documents",
+    "read_log",
+    "read_record",
+    "release",
+    "renew",
+    "replace",
+    "wait_for_change",
+    "write_document",
+    "write_record",
+)
+
+
+@attrs.define
+class Outage:
+    """What stores do at the moment: answer, or raise."""
+
+    error: Callable[[], Exception] | None = None
+
+
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    """Let a test end and begin the answers of all stores."""
+    state = Outage()
+    for name in METHODS:
+        _gate(monkeypatch, name, state)
+    monkeypatch.setattr("amplifier.server.application._REAP", 0.1)
+    monkeypatch.setattr("amplifier.server.sessions._PERIOD", 1.0)
+    monkeypatch.setattr("amplifier.server.turns._PERIOD", 1.0)
+    return state
+
+
+def _gate(monkeypatch: pytest.MonkeyPatch, name: str, state: Outage) -> None:
+    method: Callable[..., Awaitable[object]] = getattr(FileSessionStore, name)  # type: ignore[explicit-any]  # of any signature
+
+    async def call(*args: object, **options: object) -> object:
+        if state.error is not None:
+            raise state.error()
+        return await method(*args, **options)
+
+    monkeypatch.setattr(FileSessionStore, name, call)
+
+
+async def reported(logs: list[EventDict], event: str) -> None:
+    with anyio.fail_after(20):
+        while True:
+            if any(each["event"] == event for each in logs):
+                return
+            await anyio.sleep(0.02)
+
+
+@pytest.fixture(params=[StoreUnavailableError, OSError])
+def going_away(
+    request: pytest.FixtureRequest, outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> Outage:
+    """Let the store go away, once, in the middle of a turn."""
+    append, kind, is_first = FileSessionStore.append, request.param, True
+
+    async def go_away(store: FileSessionStore, *args: object) -> None:
+        nonlocal is_first
+        if args[1] == "journal" and is_first:
+            is_first, outage.error = False, lambda: kind("gone")
+        await append(store, *args)  # type: ignore[arg-type]  # its own
+
+    monkeypatch.setattr(FileSessionStore, "append", go_away)
+    return outage
+
+
+async def test_server_outlives_a_store_that_goes_away_in_a_turn(
+    site: Site, going_away: Outage
+) -> None:
+    secret = await site.token()
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        with capture_logs() as logs:
+            session, turn = await begun(caller)
+            await reported(logs, "server.not_reaped")
+            await reported(logs, "server.turn_left")
+        going_away.error = None
+        done = await ended(caller, session, turn)
+
+    (told,) = (each for each in logs if each["event"] == "server.not_reaped")
+    assert told["problem"].endswith("Error: gone")
+    assert told["exc_info"] is None
+    assert done["output"] == "Fine."
+
+
+async def test_worker_outlives_a_store_that_goes_away_in_a_turn(
+    site: Site, going_away: Outage
+) -> None:
+    async with fleet(site, "Fine.") as all_:
+        session, turn = await begun(all_.caller)
+        async with all_.worker("w1", period=1.0):
+            with capture_logs() as logs:
+                await reported(logs, "worker.store_unavailable")
+            going_away.error = None
+            done = await ended(all_.caller, session, turn)
+
+    assert done["output"] == "Fine."
+
+
+async def test_failures_in_a_row_are_one_line_and_their_pauses_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused = list[float]()
+
+    async def note(seconds: float) -> None:
+        paused.append(seconds)
+
+    monkeypatch.setattr(anyio, "sleep", note)
+    retries = Retries("store.gone", 0.5, 3.0)
+    with capture_logs() as logs:
+        for _ in range(5):
+            await retries.wait(OSError("full\nof it"), session="s1")
+        retries.succeed()
+        await retries.wait(OSError("full"))
+
+    assert paused == [0.5, 1.0, 2.0, 3.0, 3.0, 0.5]
+    assert [each["problem"] for each in logs] == [
+        "OSError: full of it",
+        "OSError: full",
+    ]
+    assert all(each["exc_info"] is None for each in logs)
