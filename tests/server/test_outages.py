@@ -1,9 +1,10 @@
-"""A store that does not answer for a while: neither a server nor a worker ends."""
+"""A store that does not answer for a while, or does not take something at all: nothing ends that should not."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, cast
 
 import anyio
 import attrs
@@ -13,7 +14,9 @@ from structlog.typing import EventDict
 
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.server.retries import Retries
-from amplifier_sdk.errors import StoreUnavailableError
+from amplifier_kit.open_data import as_object
+from amplifier_sdk.errors import StoreError, StoreUnavailableError
+from amplifier_sdk.stores import LogEntry
 from tests.server.serving import Site, ended
 from tests.server.test_sessions import begun
 from tests.server.test_workers import fleet
@@ -148,3 +151,37 @@ async def test_failures_in_a_row_are_one_line_and_their_pauses_grow(
         "OSError: full",
     ]
     assert all(each["exc_info"] is None for each in logs)
+
+
+@pytest.mark.parametrize("refused", ["message", "text_delta", "turn_result"])
+async def test_turn_fails_of_which_the_store_does_not_take_something(
+    site: Site, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    """The store answers all the same: it is not waited for, and the turn is not begun again, without end."""
+    secret, append = await site.token(), FileSessionStore.append
+
+    async def refuse(store: FileSessionStore, *args: object) -> None:
+        for entry in cast("Sequence[LogEntry]", args[2]):
+            if entry.kind == refused and "unstorable" in json.dumps(entry.data):
+                # what a server says of one statement may be what it says when it goes away
+                is_said = args[1] == "events"
+                raise (StoreError if is_said else StoreUnavailableError)("too large")
+        await append(store, *args)  # type: ignore[arg-type]  # its own
+
+    monkeypatch.setattr("amplifier.server.sessions._PERIOD", 3.0)
+    monkeypatch.setattr("amplifier.app.store.replica._REFUSED", 0.5)
+    async with site.serving("unstorable", "Fine.") as server:
+        caller = Caller(server, secret)
+        with capture_logs() as logs:
+            session, turn = await begun(caller, "Begin")
+            with monkeypatch.context() as patch:
+                patch.setattr(FileSessionStore, "append", refuse)
+                failed = await ended(caller, session, turn)
+        path = f"/sessions/{session}/turns"
+        taken = await caller.post(path, {"prompt": "Go"})
+        done = await ended(caller, session, taken.json["turn_id"])
+
+    assert as_object(failed["error"])["code"] == "store_refused"
+    (told,) = (each for each in logs if each["event"] == "server.turn_failed")
+    assert "too large" in str(told["exc_info"])
+    assert done["state"] == "finished"

@@ -53,6 +53,7 @@ from amplifier_sdk.errors import (
     BudgetExceededError,
     ConfigError,
     LeaseLostError,
+    StoreError,
     StoreUnavailableError,
     TurnCancelled,
     TurnSuspendedError,
@@ -196,6 +197,8 @@ class ServedTurn:
             # somebody else has the session: whatever is written here would be theirs
             report("server.lease_lost", error, session=self.turn.lease.session_id)
             self._is_lost = True
+        except StoreError as error:
+            self._end = self._refused_end(error)
         finally:
             metrics.turns_running -= 1
             if self._end is not None:
@@ -397,7 +400,7 @@ class ServedTurn:
                         await store.write_record(lease, record)
                     await store.release(lease)
                     return
-                await end_turn(turn, self.recorder, self._end, self._record)
+                await self._store_end(self._end)
                 self._is_closed = True
                 await self.setup.activity.note_cost(
                     turn.tenant.name, lease.session_id, self._usage
@@ -407,6 +410,21 @@ class ServedTurn:
                 report("server.turn_not_closed", problem=told, session=session_id)
             except Exception as error:  # a reaper ends the turn then
                 report("server.turn_not_closed", error, session=lease.session_id)
+
+    async def _store_end(self, end: JSONObject) -> None:
+        """Store how the turn ended; where the store does not take that, that it failed."""
+        try:
+            await end_turn(self.turn, self.recorder, end, self._record)
+        except (LeaseLostError, StoreUnavailableError):
+            raise
+        except StoreError as error:
+            failed = self._refused_end(error)
+            await end_turn(self.turn, self.recorder, failed, self._record)
+
+    def _refused_end(self, error: StoreError) -> JSONObject:
+        """Return the last event of a turn that wrote what the store does not take: it would do the same again."""
+        report("server.turn_failed", error, session=self.turn.lease.session_id)
+        return {"type": "turn_failed", "error": error_of_turn(error)}
 
 
 async def close_journal(turn: AcceptedTurn) -> None:

@@ -10,7 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from amplifier.serving.json_answers import JSONAnswer
-from amplifier_sdk.errors import AmplifierError, BudgetExceededError, LLMError
+from amplifier_sdk.errors import (
+    AmplifierError,
+    BudgetExceededError,
+    LLMError,
+    StoreError,
+)
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
@@ -87,6 +92,11 @@ def error_of_turn(error: Exception) -> JSONObject:
                 "code": "provider_failed",
                 "message": f"The provider failed: {name}",
             }
+        case StoreError():
+            message = (
+                "The store did not take what the turn wrote; the server's log says why"
+            )
+            return {"code": "store_refused", "message": message}
         case AmplifierError():
             return {"code": "turn_failed", "message": f"The turn failed: {name}"}
         case _:

@@ -20,7 +20,7 @@ from amplifier.kernel.reports import report
 from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.private_append import make_folders
-from amplifier_sdk.errors import LeaseLostError, StoreUnavailableError
+from amplifier_sdk.errors import LeaseLostError, StoreError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import (
     Lease,
@@ -38,6 +38,9 @@ _LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript")
 
 _RETRY: Final = 0.25
 """Seconds before a store that did not answer is retried; longer each time, up to a tenth of the lease's period."""
+
+_REFUSED: Final = 4
+"""How many periods of a lease the store may renew it and take nothing else."""
 
 
 async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
@@ -146,9 +149,10 @@ class SessionReplica:
 
         Raises:
             LeaseLostError: the lease ended.
-            StoreUnavailableError: the store does not answer, and is not waited for.
+            StoreError: the store answers, and does not take this.
         """
-        pause, longest = _RETRY, max(_RETRY, self.lease.period / 10)
+        begun, pause = anyio.current_time(), _RETRY
+        longest = max(_RETRY, self.lease.period / 10)
         while True:
             if self._is_lost:
                 raise LeaseLostError(self.lease.session_id)
@@ -164,6 +168,12 @@ class SessionReplica:
                 if anyio.current_time() - self._renewed >= self.lease.period:
                     self._is_lost = True
                     raise LeaseLostError(self.lease.session_id) from error
+                # it answers, and so it is this that it does not take
+                if self._renewed - begun >= _REFUSED * self.lease.period:
+                    self.waits = False
+                    raise StoreError(
+                        f"The store takes no more of it: {error}"
+                    ) from error
                 await anyio.sleep(pause)
                 pause = min(2 * pause, longest)
 
