@@ -60,11 +60,12 @@ def test_a_later_version_may_say_more() -> None:
 
 @cache
 def exporting() -> InMemorySpanExporter:
-    # the process has one provider, whoever sets it first
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(shutdown_on_exit=False)
+    # the process has one provider, whoever sets it first: a page's example may have
+    exporter, provider = InMemorySpanExporter(), trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = TracerProvider(shutdown_on_exit=False)
+        trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
     return exporter
 
 
