@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from amplifier_sdk.quotas import Balance, Claim, Refusal, Window
+from amplifier_kit.quotas import Balance, Claim, Refusal, Window
 
 __all__ = ["Bucket", "balance_of", "bucket_of", "refused", "window_of"]
 

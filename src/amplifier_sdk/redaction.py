@@ -6,14 +6,11 @@ of `amplifier_kit.redaction`. A redactor that fails withholds what it was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
-
-import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["REDACTOR", "Redactor", "RedactorChain"]
+__all__ = ["REDACTOR", "Redactor"]
 
 REDACTOR: Final = "session.redactor"
 """The capability under which a session's redactor is offered."""
@@ -28,22 +25,3 @@ class Redactor(Protocol):
 
     def redact(self, value: JSONValue, /) -> JSONValue:
         """Copy JSON data without the secrets in its texts, its keys and under keys that name one."""
-
-
-@attrs.frozen(eq=False)
-class RedactorChain:
-    """Several redactors, each of which gets what the one before it left: what any of them hides is hidden."""
-
-    redactors: Sequence[Redactor]
-
-    def redact_text(self, text: str, /) -> str:
-        """Return a text without its secrets; see `Redactor`."""
-        for redactor in self.redactors:
-            text = redactor.redact_text(text)
-        return text
-
-    def redact(self, value: JSONValue, /) -> JSONValue:
-        """Copy JSON data without its secrets; see `Redactor`."""
-        for redactor in self.redactors:
-            value = redactor.redact(value)
-        return value

@@ -39,6 +39,8 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "amplifier.serving": (
         "amplifier_sdk",
+        "amplifier_kit.event_json",
+        "amplifier_kit.trace_context",
         INSTALLATION,
         "amplifier.kernel",
         "amplifier.agent",

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import amplifier_kit.selection
 import amplifier_sdk.loops.events
 import amplifier_sdk.loops.loop
-import amplifier_sdk.loops.selection
 from amplifier_sdk.events import ALL_EVENTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -23,7 +23,7 @@ FUTURE: Final = "from __future__ import annotations\n"
 
 
 def _declared() -> Iterator[tuple[str, str, list[str]]]:
-    modules = (amplifier_sdk.loops.events, amplifier_sdk.loops.selection)
+    modules = (amplifier_sdk.loops.events, amplifier_kit.selection)
     tree = ast.parse(
         "\n".join(
             Path(str(module.__file__)).read_text("utf-8") for module in modules

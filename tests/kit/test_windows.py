@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amplifier_kit.quotas import Window
 from amplifier_kit.windows import balance_of, bucket_of, window_of
-from amplifier_sdk.quotas import Window
 
 MOMENTS = st.floats(0, 4e9)
 

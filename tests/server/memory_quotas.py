@@ -9,9 +9,9 @@ from decimal import Decimal
 import anyio
 import attrs
 
+from amplifier_kit.quotas import Balance, Claim, Refusal, Reservation
 from amplifier_kit.windows import Bucket, balance_of, bucket_of, refused
 from amplifier_sdk.errors import StoreUnavailableError
-from amplifier_sdk.quotas import Balance, Claim, Refusal, Reservation
 
 __all__ = ["MemoryQuotas"]
 

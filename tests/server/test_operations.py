@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from amplifier_sdk.trace_context import TraceParent
+from amplifier_kit.trace_context import TraceParent
 from tests.server.serving import Site, ended, write_call
 from tests.server.test_sessions import events_until
 from tests.serving.client import Caller

@@ -19,9 +19,9 @@ from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.app.store.stored_questions import changing_questions
 from amplifier.testing.stores import QUOTA_BEHAVIORS, STORE_BEHAVIORS
 from amplifier.validation.behaviors import BehaviorFailed
+from amplifier_kit.quotas import Claim, Refusal, Reservation
 from amplifier_sdk.errors import QuestionClosedError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.quotas import Claim, Refusal, Reservation
 from amplifier_sdk.stores import (
     Lease,
     LogEntry,

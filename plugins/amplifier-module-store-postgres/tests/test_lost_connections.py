@@ -13,10 +13,10 @@ import pytest
 from psycopg import Connection
 
 from amplifier.testing.postgres import PostgresServer
+from amplifier_kit.quotas import Claim, Reservation
 from amplifier_module_store_postgres import PostgresSessionStore, open_store
 from amplifier_sdk.errors import StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.quotas import Claim, Reservation
 from amplifier_sdk.stores import Lease, LogEntry, SessionLog, StoredQuestion
 
 pytestmark = pytest.mark.process

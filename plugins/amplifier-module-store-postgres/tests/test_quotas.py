@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from amplifier.testing.postgres import PostgresServer
+from amplifier_kit.quotas import Claim, Refusal, Reservation
 from amplifier_module_store_postgres import open_store
-from amplifier_sdk.quotas import Claim, Refusal, Reservation
 
 pytestmark = pytest.mark.process
 
@@ -23,7 +23,7 @@ import sys
 from decimal import Decimal
 import anyio
 from amplifier_module_store_postgres import open_store
-from amplifier_sdk.quotas import Claim, Reservation
+from amplifier_kit.quotas import Claim, Reservation
 
 async def main(url, namespace, is_last):
     store = await open_store(url, namespace=namespace)

@@ -23,9 +23,9 @@ from amplifier.cli._terminal import (
     one_line,
     visible,
 )
+from amplifier_kit.event_json import end_to_json, event_to_json, json_or_text
 from amplifier_kit.terminal import call_text, progress_text
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.event_json import end_to_json, event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (

@@ -7,14 +7,15 @@ registers one hides more and never less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 import attrs
 
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.capabilities import PER_SESSION, SHARED
-from amplifier_sdk.redaction import REDACTOR, Redactor, RedactorChain
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.redaction import REDACTOR, Redactor
 
 __all__ = ["INSTRUCTIONS", "Capabilities"]
 
@@ -92,4 +93,21 @@ class Capabilities:
                 return redactors[0]
             return None
         # what is none fails, and that withholds
-        return RedactorChain(cast("list[Redactor]", redactors))
+        return _RedactorChain(cast("list[Redactor]", redactors))
+
+
+@attrs.frozen(eq=False)
+class _RedactorChain:
+    """Several redactors, each of which gets what the one before it left: what any of them hides is hidden."""
+
+    redactors: Sequence[Redactor]
+
+    def redact_text(self, text: str, /) -> str:
+        for redactor in self.redactors:
+            text = redactor.redact_text(text)
+        return text
+
+    def redact(self, value: JSONValue, /) -> JSONValue:
+        for redactor in self.redactors:
+            value = redactor.redact(value)
+        return value

@@ -9,10 +9,10 @@ from typing import Final
 from amplifier.server.quotas import SharedQuotas
 from amplifier.serving.errors import RequestError
 from amplifier_kit.compaction.meters import most_of_text, most_tokens
+from amplifier_kit.quotas import Refusal
 from amplifier_sdk.chat import ChatRequest, Usage
 from amplifier_sdk.contracts import MeteredProvider
 from amplifier_sdk.errors import BudgetExceededError
-from amplifier_sdk.quotas import Refusal
 
 __all__ = [
     "TenantBudgetError",

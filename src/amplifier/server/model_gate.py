@@ -20,6 +20,7 @@ from amplifier.kernel.budgets.deadlines import deadlines_held
 from amplifier.kernel.reports import report
 from amplifier.server.budgets import TenantBudgetError, max_usage
 from amplifier.server.quotas import SharedQuotas, amounts_of, provider_account
+from amplifier_kit.quotas import PAUSES, Claim, Refusal, Reservation
 from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.contracts import Coordinator, HookHandler, MeteredProvider
 from amplifier_sdk.errors import (
@@ -38,7 +39,6 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.middleware import ModelCall, Proceed, event_of
-from amplifier_sdk.quotas import PAUSES, Claim, Refusal, Reservation
 
 __all__ = ["ModelGate"]
 

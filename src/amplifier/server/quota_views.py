@@ -12,9 +12,9 @@ from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
 from amplifier.server.budgets import shown_time
 from amplifier.server.quotas import SharedQuotas, tenant_account
+from amplifier_kit.quotas import Balance, Window
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.quotas import Balance, Window
 
 __all__ = ["describe_quotas", "quota_metrics"]
 

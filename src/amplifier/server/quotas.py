@@ -22,9 +22,7 @@ from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
 from amplifier.server.retries import Retries, problem_of
 from amplifier.server.stores import ServerStores, check_tenant
-from amplifier_sdk.chat import Usage
-from amplifier_sdk.errors import ConfigError, Problem, StoreError
-from amplifier_sdk.quotas import (
+from amplifier_kit.quotas import (
     Claim,
     MeteredStore,
     QuotaStore,
@@ -32,6 +30,8 @@ from amplifier_sdk.quotas import (
     Reservation,
     Window,
 )
+from amplifier_sdk.chat import Usage
+from amplifier_sdk.errors import ConfigError, Problem, StoreError
 
 __all__ = [
     "SharedQuotas",

@@ -46,7 +46,10 @@ from amplifier.server.stored_logs import store_logs
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import error_of_turn
 from amplifier.serving.metrics import Metrics
+from amplifier_kit.event_json import event_to_json
+from amplifier_kit.quotas import Refusal, Reservation
 from amplifier_kit.redaction import redactor_of
+from amplifier_kit.trace_context import TraceParent, called_by, caller_of_turn
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.errors import (
@@ -58,14 +61,11 @@ from amplifier_sdk.errors import (
     TurnCancelled,
     TurnSuspendedError,
 )
-from amplifier_sdk.event_json import event_to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import Message
-from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, LogEntry
 from amplifier_sdk.streaming import TurnFinished
-from amplifier_sdk.trace_context import TraceParent, called_by, caller_of_turn
 
 __all__ = ["AcceptedTurn", "ServedTurn", "TurnSetup", "close_journal", "end_turn"]
 

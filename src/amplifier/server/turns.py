@@ -26,12 +26,12 @@ from amplifier.server.retries import problem_of
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import RequestError
+from amplifier_kit.quotas import Refusal, Reservation
+from amplifier_kit.trace_context import TraceParent, caller_of_turn
 from amplifier_sdk.errors import AmplifierError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
-from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, SessionStore
-from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = [
     "LocalTurns",

@@ -28,6 +28,7 @@ from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import read_stored_minutes, turn_under
 from amplifier_kit.files.private_append import make_folders
+from amplifier_kit.quotas import Refusal, Reservation
 from amplifier_sdk.engines import (
     ExecutionEngine,
     RunRequest,
@@ -37,7 +38,6 @@ from amplifier_sdk.engines import (
 )
 from amplifier_sdk.errors import ConfigError, EngineError, LeaseHeldError
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.quotas import Refusal, Reservation
 from amplifier_sdk.stores import Lease, StoredQuestion
 
 __all__ = ["TURN", "QueuedTurns", "TurnWorker"]

@@ -14,7 +14,7 @@ from structlog.contextvars import bound_contextvars
 
 from amplifier.serving.json_answers import with_private_headers
 from amplifier.serving.metrics import Metrics
-from amplifier_sdk.trace_context import TraceParent, called_by
+from amplifier_kit.trace_context import TraceParent, called_by
 
 __all__ = ["REQUEST_ID", "answer_observed", "direct_send"]
 

@@ -20,7 +20,7 @@ from amplifier.serving.responses import ResponseEncoder, status_of
 from amplifier.serving.sessions import SessionTable
 from amplifier.serving.single_turns import begin_single_turn, finished_turn
 from amplifier.serving.tokens import Client
-from amplifier_sdk.event_json import json_or_text
+from amplifier_kit.event_json import json_or_text
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.output_schema import OutputSchema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from amplifier_sdk.event_json import STREAM_EVENT_SCHEMAS
+from amplifier_kit.event_json import STREAM_EVENT_SCHEMAS
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [

@@ -20,13 +20,13 @@ from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
 from amplifier.serving.turns import OnDisconnect, ServedTurn
+from amplifier_kit.event_json import event_to_json, json_or_text
+from amplifier_kit.trace_context import called_by
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.event_json import event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
-from amplifier_sdk.trace_context import called_by
 
 if TYPE_CHECKING:
     from amplifier.agent.agent import Agent

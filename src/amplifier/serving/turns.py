@@ -11,10 +11,10 @@ import anyio
 import attrs
 
 from amplifier.serving.event_log import EventLog
+from amplifier_kit.trace_context import TraceParent, caller_of_turn
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.streaming import TurnFinished
-from amplifier_sdk.trace_context import TraceParent, caller_of_turn
 
 __all__ = ["EndState", "OnDisconnect", "ServedTurn", "TurnState"]
 

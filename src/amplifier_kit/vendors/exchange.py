@@ -12,6 +12,7 @@ import attrs
 from amplifier_kit.http.sse import ServerEvent
 from amplifier_kit.media.counts import fit_images
 from amplifier_kit.media.support import MediaLimits, has_media
+from amplifier_kit.quotas import PAUSES, PauseReader
 from amplifier_kit.vendors.reports import ExchangeReport, report_retry
 from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.retries import Try, tries
@@ -23,7 +24,6 @@ from amplifier_sdk.events import (
     ProviderToolSequenceRepaired,
 )
 from amplifier_sdk.history import sendable
-from amplifier_sdk.quotas import PAUSES, PauseReader
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The events that loops send besides the canonical ones; those of a choice are in `amplifier_sdk.loops.selection`."""
+"""The events that loops send besides the canonical ones."""
 
 from __future__ import annotations
 

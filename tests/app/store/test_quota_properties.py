@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amplifier.app.store.file_quotas import FileQuotas
-from amplifier_sdk.quotas import Claim, QuotaStore, Reservation
+from amplifier_kit.quotas import Claim, QuotaStore, Reservation
 from tests.app.store.expiry import expire
 
 LIMIT = Decimal(10)

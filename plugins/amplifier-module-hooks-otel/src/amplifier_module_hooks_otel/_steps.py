@@ -27,9 +27,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from amplifier_kit.trace_context import caller_of_turn
 from amplifier_module_hooks_otel._names import ERROR_TYPE, SPAN_ID
 from amplifier_module_hooks_otel._worker import Worker
-from amplifier_sdk.trace_context import caller_of_turn
 
 __all__ = ["Attributes", "Content", "OpenSpan", "Steps", "encodable", "short"]
 

@@ -8,16 +8,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier_module_loop_events._selection import select_tool
-from amplifier_module_loop_events._votes import winning_vote
-from amplifier_sdk import Coordinator, HookResult, Loop, Turn, orchestrator
-from amplifier_sdk.bounds import seconds
-from amplifier_sdk.chat import ChatResponse, ToolCall, ToolChoice
-from amplifier_sdk.errors import LLMError
-from amplifier_sdk.events import PLAN_END, PLAN_START, PlanEnd, PlanStart
-from amplifier_sdk.loops import LoopConfig
-from amplifier_sdk.loops.events import STEERING_INJECTED
-from amplifier_sdk.loops.selection import (
+from amplifier_kit.selection import (
     DECISION_PROVIDER_RESOLUTION,
     DECISION_TOOL_RESOLUTION,
     ERROR_PROVIDER,
@@ -28,6 +19,15 @@ from amplifier_sdk.loops.selection import (
     ProviderResolution,
     ToolFailed,
 )
+from amplifier_module_loop_events._selection import select_tool
+from amplifier_module_loop_events._votes import winning_vote
+from amplifier_sdk import Coordinator, HookResult, Loop, Turn, orchestrator
+from amplifier_sdk.bounds import seconds
+from amplifier_sdk.chat import ChatResponse, ToolCall, ToolChoice
+from amplifier_sdk.errors import LLMError
+from amplifier_sdk.events import PLAN_END, PLAN_START, PlanEnd, PlanStart
+from amplifier_sdk.loops import LoopConfig
+from amplifier_sdk.loops.events import STEERING_INJECTED
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["EventsConfig", "EventsLoop"]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from amplifier_module_loop_events._votes import winning_vote
-from amplifier_sdk import Turn
-from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.loops.selection import (
+from amplifier_kit.selection import (
     DECISION_TOOL_RESOLUTION,
     TOOL_SELECTED,
     TOOL_SELECTING,
@@ -15,6 +12,9 @@ from amplifier_sdk.loops.selection import (
     ToolSelected,
     ToolSelecting,
 )
+from amplifier_module_loop_events._votes import winning_vote
+from amplifier_sdk import Turn
+from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["SelectedCall", "select_tool"]

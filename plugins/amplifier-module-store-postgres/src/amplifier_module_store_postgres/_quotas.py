@@ -13,9 +13,9 @@ from uuid import uuid4
 
 import attrs
 
+from amplifier_kit.quotas import Balance, Claim, Refusal, Reservation
 from amplifier_kit.windows import Bucket, balance_of, bucket_of, refused
 from amplifier_module_store_postgres._database import Connection, Database
-from amplifier_sdk.quotas import Balance, Claim, Refusal, Reservation
 
 __all__ = ["PostgresQuotas"]
 
@@ -92,7 +92,7 @@ ORDER BY account
 
 @attrs.frozen(eq=False)
 class PostgresQuotas:
-    """The accounts of a namespace as `amplifier_sdk.quotas.QuotaStore`.
+    """The accounts of a namespace as `amplifier_kit.quotas.QuotaStore`.
 
     Args:
         database: the connections.

@@ -15,9 +15,9 @@ import attrs
 from anyio import to_thread
 
 from amplifier_kit.files.private_append import make_folders
+from amplifier_kit.quotas import Balance, Claim, Refusal, Reservation
 from amplifier_kit.windows import Bucket, balance_of, bucket_of, refused
 from amplifier_sdk.errors import StoreError, StoreUnavailableError
-from amplifier_sdk.quotas import Balance, Claim, Refusal, Reservation
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS pauses (account TEXT PRIMARY KEY, until REAL) WITHOUT
 
 @attrs.frozen(eq=False)
 class FileQuotas:
-    """The accounts of a file as `amplifier_sdk.quotas.QuotaStore`.
+    """The accounts of a file as `amplifier_kit.quotas.QuotaStore`.
 
     Args:
         path: the file; it is made when something is first reserved or paused.

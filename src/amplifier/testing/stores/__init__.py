@@ -9,7 +9,7 @@ class TestMyStore(SessionStoreTests):
 
 A `StoreSubject` opens the store, as often as it is asked, and ends the leases in it as if their time had passed. The
 tests run with anyio's pytest plugin; the fixture `anyio_backend` says on which backends. `MeteredStoreTests` does the
-same for the accounts of a store, `amplifier_sdk.quotas.QuotaStore`.
+same for the accounts of a store, `amplifier_kit.quotas.QuotaStore`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from amplifier.testing.stores.behavior import (
     same,
 )
 from amplifier.validation.behaviors import BehaviorFailed
-from amplifier_sdk.quotas import (
+from amplifier_kit.quotas import (
     Claim,
     MeteredStore,
     QuotaStore,

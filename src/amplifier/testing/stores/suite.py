@@ -52,7 +52,7 @@ class SessionStoreTests:
 
 
 class MeteredStoreTests:
-    """The same for the accounts of a store, `amplifier_sdk.quotas.QuotaStore`."""
+    """The same for the accounts of a store, `amplifier_kit.quotas.QuotaStore`."""
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(

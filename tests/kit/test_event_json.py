@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amplifier_kit.event_json import STREAM_EVENT_SCHEMAS, event_to_json
 from amplifier_sdk import streaming
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
-from amplifier_sdk.event_json import STREAM_EVENT_SCHEMAS, event_to_json
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
