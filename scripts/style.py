@@ -65,6 +65,18 @@ NOUNS: Final = frozenset(
 BLOCK: Final = 8
 """How many lines of code must be equal to count as written twice."""
 
+LAYOUT: Final = frozenset(
+    {
+        tokenize.COMMENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+        tokenize.INDENT,
+        tokenize.NEWLINE,
+        tokenize.NL,
+    }
+)
+"""Tokens that make no line one of code."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -74,6 +86,7 @@ class Measures:
 
     file: SourceFile
     lines: int
+    code: int  # the lines without comments, docstrings and blank ones
     text: Sequence[str]  # the lines that are not blank, without their indentation
     comments: int
     functions: Sequence[int]  # the lines of each, without decorators and docstring
@@ -98,11 +111,9 @@ def measure(file: SourceFile) -> Measures:
     return Measures(
         file=file,
         lines=len(lines),
+        code=len(_code_lines(source) - _docstring_lines(nodes)),
         text=[text for line in lines if (text := line.strip())],
-        comments=sum(
-            token.type == tokenize.COMMENT
-            for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        ),
+        comments=sum(token.type == tokenize.COMMENT for token in _tokens(source)),
         functions=[_length(node) for node in functions],
         conditionals=sum(isinstance(node, ast.IfExp) for node in nodes),
         type_checks=sum(
@@ -120,6 +131,26 @@ def measure(file: SourceFile) -> Measures:
 
 def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
     return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+def _code_lines(source: str) -> set[int]:
+    return {
+        line
+        for token in _tokens(source)
+        if token.type not in LAYOUT
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+
+
+def _docstring_lines(nodes: Iterable[ast.AST]) -> set[int]:
+    """Return the lines of texts that stand alone: docstrings, and what is said of a constant below it."""
+    return {
+        line
+        for node in nodes
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str)
+        for line in range(node.lineno, node.lineno + _span(node))
+    }
 
 
 def _length(function: Function) -> int:
@@ -324,6 +355,7 @@ def _row(files: Sequence[SourceFile]) -> dict[str, str]:
     return {
         "files": f"{len(files)}",
         "lines": f"{lines:,}",
+        "lines of code": f"{sum(one.code for one in measures):,}",
         "file: median, longest": f"{median(sizes):.0f}, {sizes[-1]}",
         "function: median, 9 in 10, longest": f"{median(functions):.0f}, {nine_in_ten}, {functions[-1]}",
         "cycles, modules in the largest": f"{len(cycles)}, {len(cycles[0]) if cycles else 0}",

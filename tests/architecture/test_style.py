@@ -13,11 +13,12 @@ from scripts.style import (
     import_cycles,
     is_gerund,
     main,
+    measure,
     private_imports,
     room_cycles,
     same_named_classes,
 )
-from tests.architecture.source_tree import SourceFile, source_files
+from tests.architecture.source_tree import SourceFile, is_inside, source_files
 
 GERUNDS: Final = frozenset(
     {
@@ -40,6 +41,9 @@ GERUNDS: Final = frozenset(
 )
 """Modules that are still called by a verb in -ing rather than by a noun; the list only gets shorter."""
 
+
+SDK_LINES: Final = 10_000
+"""The lines of code that the SDK stays under: who writes a module reads it in a day."""
 
 PRIVATE_IMPORTS: Final = (
     "amplifier.validation.inspecting imports amplifier.validation.behaviors._stage",
@@ -93,6 +97,27 @@ def test_an_import_of_a_private_module_from_outside_is_found(tmp_path: Path) -> 
     )
 
     assert private_imports(files) == ["d imports a._b"]
+
+
+def test_the_sdk_stays_small() -> None:
+    lines = {
+        file.module: measure(file).code
+        for file in source_files()
+        if is_inside(file.module, "amplifier_sdk")
+    }
+
+    assert sum(lines.values()) < SDK_LINES
+
+
+def test_comments_docstrings_and_blank_lines_are_no_code(tmp_path: Path) -> None:
+    lines = (
+        *('"""Two', 'lines."""', "", "# why"),
+        *('A = """one', 'two"""', '"""What A is."""', ""),
+        *("def b() -> int:", '    """Give."""', "    return 1  # one"),
+    )
+    (path := tmp_path / "a.py").write_text("\n".join(lines))
+
+    assert measure(SourceFile(module="a", path=path)).code == 4
 
 
 def test_no_further_module_is_called_by_a_verb_in_ing() -> None:
