@@ -116,78 +116,77 @@ class TurnQueue:
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """
-        coordinator, cancellation = self.coordinator, self.coordinator.cancellation
+        coordinator = self.coordinator
+        suspension = coordinator.decisions.suspension
         # opening may raise, and then no turn ran whose result could be read
         self.last = None
-        if isinstance(prompt, str):
-            text, given = prompt, None
-        else:
-            # most prompts are a text, and what reads others need not be imported
-            from amplifier.kernel.turn.prompts import MediaPrompt
-
-            given = MediaPrompt.of(prompt)
-            text = given.text
+        text, given = _read(prompt)
         self.last = turn = self._open(changes, metadata, stream, given)
         span = Span(coordinator.session_id, current_span.get())
-        suspension = coordinator.decisions.suspension
         self._continue(turn, span, recorded)
         token = current_span.set(span)
         try:
-            scope = anyio.CancelScope(
-                deadline=anyio.current_time() + turn.limits.wall_time
-            )
-            span.scope = turn.budget.scope = scope
-            # `CancelScope()` looks up the backend each time; its class makes one
-            # without
-            turn.budget.scope_class = type(scope)
-            # a request that came before the scope was there cancels it now
-            cancellation.attach(scope)
-            suspension.begin(scope, is_root=self.ledger.parent is None)
-            # Its calls come first to leave a part that ignores its cancellation behind.
-            grace = 2 * self.plan.session.limits.cleanup_timeout
-            name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
-            foreign = ForeignCall(name, scope, grace=grace)
+            foreign = self._bounded(turn, span)
             try:
                 with suspension.call_waiting():
                     await foreign.run(self._work(turn, text))
             finally:
-                cancellation.attach(None)
+                coordinator.cancellation.attach(None)
                 suspension.end(is_root=self.ledger.parent is None)
             if foreign.cancelled_caught:
                 raise self._stopped(turn)
-            if coordinator.services.journal is not None or cancellation.is_cancelled:
+            if (
+                coordinator.services.journal is not None
+                or coordinator.cancellation.is_cancelled
+            ):
                 await self._end(turn, "completed")
             self.status, self.last_error = "completed", None
             assert turn.answer is not None
             return turn.answer
         except BaseException as error:
-            if suspension.is_done:
-                # neither ended nor closed: it is continued from its journal
-                raise
-            failed = isinstance(error, Exception) and not isinstance(
-                error, TurnCancelled
-            )
-            if failed:
-                self.status = "failed"
-            else:
-                self.status = "cancelled"
-            if failed:
-                self.last_error = (type(error).__name__, str(error))
-            else:
-                self.last_error = None
-            # the error is raised as it came, after the history is one that a vendor
-            # accepts
-            await self._end(turn, self.status, error)
+            # a turn that is suspended is neither ended nor closed: it is continued from its journal
+            if not suspension.is_done:
+                self._note_failure(error)
+                # the error is raised as it came, after the history is one that a vendor accepts
+                await self._end(turn, self.status, error)
             raise
         finally:
             current_span.reset(token)
-            span.was_cancelled = cancellation.is_cancelled
-            coordinator.decisions.is_recorded = never
-            self.count += 1
-            self.ended_at = time()
-            # also what a failed turn spent: the vendor charges for it
-            self.ledger.settle(turn.budget)
-            turn.release()
+            self._settle(turn, span)
+
+    def _bounded(self, turn: RunningTurn, span: Span) -> ForeignCall:
+        """Make the turn's scope, which its deadline, `cancel` and a suspension end, and the call that runs in it."""
+        scope = anyio.CancelScope(deadline=anyio.current_time() + turn.limits.wall_time)
+        span.scope = turn.budget.scope = scope
+        # `CancelScope()` looks up the backend each time; its class makes one without
+        turn.budget.scope_class = type(scope)
+        # a request that came before the scope was there cancels it now
+        self.coordinator.cancellation.attach(scope)
+        self.coordinator.decisions.suspension.begin(
+            scope, is_root=self.ledger.parent is None
+        )
+        # Its calls come first to leave a part that ignores its cancellation behind.
+        grace = 2 * self.plan.session.limits.cleanup_timeout
+        name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
+        return ForeignCall(name, scope, grace=grace)
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Note how a turn ended that gave no answer."""
+        if isinstance(error, Exception) and not isinstance(error, TurnCancelled):
+            self.status = "failed"
+            self.last_error = (type(error).__name__, str(error))
+        else:
+            self.status, self.last_error = "cancelled", None
+
+    def _settle(self, turn: RunningTurn, span: Span) -> None:
+        """Take leave of a turn, however it ended."""
+        span.was_cancelled = self.coordinator.cancellation.is_cancelled
+        self.coordinator.decisions.is_recorded = never
+        self.count += 1
+        self.ended_at = time()
+        # also what a failed turn spent: the vendor charges for it
+        self.ledger.settle(turn.budget)
+        turn.release()
 
     async def _work(self, turn: RunningTurn, prompt: str) -> None:
         """Do all that a turn does within its deadline."""
@@ -434,6 +433,17 @@ class TurnQueue:
             )
             self._called = (orchestrator, catches_all or "coordinator" in parameters)
         return self._called[1]
+
+
+def _read(prompt: Prompt) -> tuple[str, MediaPrompt | None]:
+    """Return the text of a prompt, and its media where it has any."""
+    if isinstance(prompt, str):
+        return prompt, None
+    # most prompts are a text, and what reads others need not be imported
+    from amplifier.kernel.turn.prompts import MediaPrompt
+
+    given = MediaPrompt.of(prompt)
+    return given.text, given
 
 
 def _reason(status: _Status, error: BaseException | None) -> str:
