@@ -1,18 +1,16 @@
-"""The one tool call: checks, decisions, the deadline, the wall to foreign code, the journal, events."""
+"""The one tool call: checks, decisions, the journal, events."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from math import inf
+from collections.abc import Mapping, Sequence
 from random import getrandbits
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import anyio
 import attrs
 
-from amplifier.kernel.foreign import ForeignCall
-from amplifier.kernel.groups import only_error, open_group
+from amplifier.kernel.groups import open_group
 from amplifier.kernel.hooks.readonly import read_only
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import Span, current_span, current_turn_id
@@ -21,10 +19,10 @@ from amplifier.kernel.turn.batches import batches, lanes
 from amplifier.kernel.turn.consent import needs_consent, with_consent
 from amplifier.kernel.turn.proxies import unwrapped
 from amplifier.kernel.turn.slots import CallSlot
+from amplifier.kernel.turn.tool_caller import ToolCaller, own_span, time_limit
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Tool
-from amplifier_sdk.errors import ToolError
 from amplifier_sdk.events import (
     TOOL_ERROR,
     TOOL_POST,
@@ -41,14 +39,12 @@ from amplifier_sdk.loops.notices import (
     call_limit_reached,
     unknown_tool,
 )
-from amplifier_sdk.middleware import ToolRun, event_of
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import ToolFinished, ToolStarted
 from amplifier_sdk.toolinfo import ToolInfo
 
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
-    from amplifier.kernel.hooks.middleware import MiddlewareChain
     from amplifier.kernel.turn.decisions import TurnDecisions
     from amplifier.kernel.turn.log import TurnLog
     from amplifier.kernel.turn.services import SessionServices
@@ -56,11 +52,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.history import OpenCall
     from amplifier_sdk.journal import Journal
     from amplifier_sdk.messages import MessageDict
-    from amplifier_sdk.progress import ToolWithContext
 
 __all__ = ["SettledCall", "ToolRunner", "tool_info"]
-
-AROUND_TOOL: Final = event_of("tool")
 
 
 @attrs.frozen(eq=False)
@@ -91,6 +84,13 @@ class ToolRunner:
     stream: EventSink | None = None
     _infos: dict[int, tuple[Tool, ToolInfo | None]] = attrs.field(
         factory=dict, init=False
+    )
+    _caller: ToolCaller = attrs.field(
+        default=attrs.Factory(
+            lambda self: ToolCaller(self.services, self.budget, self.log, self.stream),
+            takes_self=True,
+        ),
+        init=False,
     )
 
     hears_ends: ClassVar[bool] = False
@@ -242,7 +242,7 @@ class ToolRunner:
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided
             if refusal is None:
-                with services.decisions.suspension.call(_own_span()):
+                with services.decisions.suspension.call(own_span()):
                     outcome = await self._execute(call, tool, arguments)
             else:
                 outcome = _Outcome(refusal, failed=True)
@@ -386,15 +386,15 @@ class ToolRunner:
             await self.stream.send(ToolStarted(call=call))
         # after the journal: what is listed as running is known to have begun
         running.register_tool_start(call.id, call.name)
-        limit = _time_limit(tool, self.budget.limits.tool_timeout)
+        limit = time_limit(tool, self.budget.limits.tool_timeout)
         started = perf_counter()
         try:
             if getattr(tool, "takes_context", False) is True:
-                result, failed = await self._call_with_context(
+                result, failed = await self._caller.call_with_context(
                     call, tool, arguments, limit
                 )
             else:
-                result, failed = await self._call(call, tool, arguments, limit)
+                result, failed = await self._caller.call(call, tool, arguments, limit)
         finally:
             running.register_tool_complete(call.id)
         duration = perf_counter() - started
@@ -408,90 +408,6 @@ class ToolRunner:
         if journal is not None:
             await self._write_end(journal, call, result)
         return _Outcome(result, failed, duration)
-
-    def _around(
-        self,
-        around: MiddlewareChain,
-        call: ToolCall,
-        tool: Tool,
-        arguments: JSONObject,
-    ) -> Awaitable[ToolResult]:
-        """Call a tool through the session's middleware, with the arguments that were decided on."""
-
-        async def run(given: ToolRun) -> ToolResult:
-            # what was decided is what runs, whatever came of the copy
-            if given.call.name != call.name or given.call.arguments != arguments:
-                raise ToolError(
-                    "Middleware passed on another call than the one that was decided on; "
-                    "a handler of tool:pre changes arguments"
-                )
-            return await tool.execute(arguments)
-
-        shown = attrs.evolve(call, arguments=copied(arguments))
-        made = ToolRun(session_id=self.services.session_id, call=shown)
-        return around(made, run)
-
-    async def _call_with_context(
-        self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
-    ) -> tuple[ToolResult, bool]:
-        """Call a tool that may report while it runs; what it reports is delivered before its result."""
-        # few tools report, and fewer ask
-        from amplifier.kernel.turn.tool_questions import ToolQuestions
-        from amplifier.kernel.turn.tool_reports import open_reports
-
-        reporting_tool = cast("ToolWithContext", tool)
-        # stable: a turn that is continued has the same id, and gets the same answers in the same order
-        key = f"{current_turn_id()}-{self.log.iteration}-{call.id}"
-        questions = ToolQuestions(call, tool, arguments, self.services)
-        async with open_reports(
-            reporting_tool, call, self.services.hooks, self.stream, key, questions.ask
-        ) as reporting:
-            return await self._call(call, reporting, arguments, limit)
-
-    async def _call(
-        self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
-    ) -> tuple[ToolResult, bool]:
-        """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
-        name = call.name
-        # the span keeps the scope, so that a question to a person can hold its deadline
-        span, budget = _own_span(), self.budget
-        scope = budget.scope_class()
-        span.scope, span.limit = scope, limit
-        foreign = ForeignCall(
-            f"Tool {name!r}",
-            scope,
-            limit,
-            span=span,
-            outer=budget.scope,
-            grace=budget.limits.cleanup_timeout,
-        )
-        answer: object
-        try:
-            around = self.services.hooks.middleware(AROUND_TOOL)
-            if around is None:
-                answer = await foreign.run(tool.execute(arguments))
-            else:
-                answer = await foreign.run(self._around(around, call, tool, arguments))
-        except (Exception, SystemExit) as raised:  # foreign code
-            # a tool with a task group fails with a group
-            error = only_error(raised)
-            if not isinstance(error, ToolError):
-                # the group is logged with all its errors; the model reads the one that
-                # counts
-                report("tool.failed", raised, tool=name)
-                return ToolResult.failure(
-                    str(error) or type(error).__name__, type=type(error).__name__
-                ), True
-            answer = ToolResult.failure(error.message, **error.details)
-        if foreign.cancelled_caught:
-            return ToolResult.failure(
-                f"Tool {name!r} did not finish within {limit:g} s", type="timeout"
-            ), True
-        if isinstance(answer, ToolResult):
-            return answer, False
-        problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
-        report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
-        return ToolResult.failure(problem, type="invalid_result"), True
 
     async def _write_end(
         self, journal: Journal, call: ToolCall, result: ToolResult
@@ -611,22 +527,6 @@ def tool_info(tool: Tool) -> ToolInfo | None:
     except Exception as error:  # foreign code: a tool's attributes
         report("tool.schema_failed", error, tool=type(tool).__name__)
         return None
-
-
-def _own_span() -> Span:
-    """Return the span of the call that runs."""
-    span = current_span.get()
-    assert span is not None
-    return span
-
-
-def _time_limit(tool: Tool, default: float) -> float:
-    """Return how many seconds a call of the tool may take: its own `timeout`, where it has one."""
-    own: object = getattr(tool, "timeout", None)
-    # a bool is an int, and an attribute of foreign code may be anything
-    if isinstance(own, (int, float)) and own is not True and 0 < own < inf:
-        return own
-    return default
 
 
 def _changed_result(emission: Emission, result: ToolResult) -> ToolResult:
