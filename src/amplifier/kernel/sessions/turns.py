@@ -179,7 +179,7 @@ class TurnQueue:
             self.status, self.last_error = "cancelled", None
 
     def _settle(self, turn: RunningTurn, span: Span) -> None:
-        """Take leave of a turn, however it ended."""
+        """Release a turn and charge what it spent, however it ended."""
         span.was_cancelled = self.coordinator.cancellation.is_cancelled
         self.coordinator.decisions.is_recorded = never
         self.count += 1
