@@ -54,7 +54,6 @@ def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
     state = Outage()
     for name in METHODS:
         _gate(monkeypatch, name, state)
-    monkeypatch.setattr("amplifier.server.application._REAP", 0.1)
     monkeypatch.setattr("amplifier.server.sessions._PERIOD", 1.0)
     monkeypatch.setattr("amplifier.server.turns._PERIOD", 1.0)
     return state
