@@ -13,16 +13,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
-from os import PathLike
-from typing import (
-    TYPE_CHECKING,
-    Final,
-    Generic,
-    TypeAlias,
-    TypedDict,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypedDict, cast, overload
 
 import anyio
 import attrs
@@ -34,8 +25,9 @@ from amplifier.agent.instructions import (
     TurnInstructions,
     split,
 )
-from amplifier.agent.models import Model, ModelChoice, choose_model
+from amplifier.agent.models import Model, ModelChoice, choose_model, offline_choice
 from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable, as_tool
+from amplifier.agent.plans import Plan, laid_over, provider_entry, read_plan, with_model
 from amplifier.agent.problems import (
     argument_problems,
     plan_problems,
@@ -43,7 +35,6 @@ from amplifier.agent.problems import (
 )
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.modules.loader import ModuleLoader
-from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.answers import AnswerCheck, OutputMode, OutputValidator
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -56,7 +47,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "Plan", "RunLimits"]
+__all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "RunLimits"]
 
 DepsT = TypeVar("DepsT")
 DepsT_contra = TypeVar("DepsT_contra", default=None, contravariant=True)
@@ -70,9 +61,6 @@ _PREFIX: Final = "agent"
 AsyncOutputFunction: TypeAlias = Callable[..., Coroutine[object, object, T]]  # type: ignore[explicit-any]  # of any signature
 OutputFunction: TypeAlias = Callable[..., T]  # type: ignore[explicit-any]  # likewise
 """A function whose arguments are the answer of a model, and whose result is the output."""
-
-Plan: TypeAlias = "Mapping[str, JSONValue] | PathLike[str]"
-"""A partial mount plan, or a file that has one, in YAML or JSON."""
 
 _Functions: TypeAlias = tuple[InstructionFunction[object], ...]
 
@@ -290,7 +278,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             tuple(hooks),
             context,
             loop or _DEFAULT_LOOP,
-            _read_plan(plan),
+            read_plan(plan),
             limits or {},
             cast("DepsT_contra", deps),
             None if output is None else _schema_of(output),
@@ -304,7 +292,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             output_mode,
         )
         # what cannot be mounted is refused here, and not in the first run; what is installed is known then
-        table, compiled = self._compiled(_offline_choice(model), self.answer_check())
+        table, compiled = self._compiled(offline_choice(model), self.answer_check())
         _refuse(*plan_problems(compiled, table))
         object.__setattr__(self, "_is_described", False)
 
@@ -435,7 +423,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         check = self.answer_check()
         table, plan = self._compiled(self._choice(), check)
         if "model" in override:
-            plan = _with_model(plan, choose_model(override["model"]), table)
+            plan = with_model(plan, choose_model(override["model"]), table)
         loader = ModuleLoader(modules=table.objects)
         _refuse(*sub_agent_problems(plan, loader))
         given = override.get("deps", deps)
@@ -529,7 +517,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             plan["description"] = self.description
         if self.model is not None:
             choice = choose_model(self.model)
-            plan["providers"] = [_provider_of(choice, table)]
+            plan["providers"] = [provider_entry(choice, table)]
             # also where it is `None`: the model of the agent above is another provider's
             plan["orchestrator"] = {"config": {"model": choice.model}}
         return plan
@@ -569,7 +557,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             "hooks": self._hooks(table, check),
         }
         if choice is not None:
-            plan["providers"] = [_provider_of(choice, table)]
+            plan["providers"] = [provider_entry(choice, table)]
             if choice.model is not None:
                 plan["orchestrator"] = {"config": {"model": choice.model}}
         if table.agents:
@@ -578,7 +566,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         if text is not None:
             plan["system"] = {"instruction": text}
         if self.overlay_plan:
-            plan = _laid_over(plan, self.overlay_plan)
+            plan = laid_over(plan, self.overlay_plan)
         return table, plan
 
 
@@ -587,67 +575,6 @@ def _schema_of(output: object) -> OutputSchema[object]:
     from amplifier_sdk.output_schema import OutputSchema
 
     return OutputSchema.of(output)
-
-
-def _provider_of(choice: ModelChoice, table: ModuleTable) -> JSONObject:
-    if choice.provider is None:
-        return {"module": choice.module}
-    provider = choice.provider
-
-    async def mount(_coordinator: object, _config: object) -> object:
-        return provider
-
-    module = table.add("provider", provider.name, mount)
-    # a name of its own: a sub-agent's session has the provider of the agent above as well
-    return {"module": module, "instance_id": module}
-
-
-def _with_model(
-    plan: JSONObject, choice: ModelChoice, table: ModuleTable
-) -> JSONObject:
-    """Return a plan in which another model answers, whatever it says of models."""
-    changes: JSONObject = {"orchestrator": {"config": {"model": choice.model}}}
-    return {**_laid_over(plan, changes), "providers": [_provider_of(choice, table)]}
-
-
-def _laid_over(plan: JSONObject, overlay: Mapping[str, JSONValue]) -> JSONObject:
-    """Return an agent's plan with another laid over it, which may be one that was exported."""
-    merged = cast("JSONObject", merge_plans(plan, overlay))
-    # To merging plans these say nothing, and `None` takes a key away; in an agent it says that there is no model.
-    for key in ("system", "agents"):
-        if key in plan or key in overlay:
-            merged[key] = _united(plan.get(key), overlay.get(key))
-    return merged
-
-
-def _united(below: JSONValue, above: JSONValue) -> JSONValue:
-    if not (isinstance(below, dict) and isinstance(above, dict)):
-        return below if above is None else above
-    united = {**below}
-    for key, value in above.items():
-        if isinstance(value, dict):
-            united[key] = _united(below.get(key), value)
-        else:
-            united[key] = value
-    return united
-
-
-def _read_plan(plan: Plan | None) -> Mapping[str, JSONValue]:
-    if plan is None or isinstance(plan, Mapping):
-        return dict(plan or {})
-    # few agents are read from a file, and YAML takes its time to import
-    from pathlib import Path
-
-    from amplifier_kit.files.documents import read_mapping
-
-    return read_mapping(Path(plan))
-
-
-def _offline_choice(model: Model | None) -> ModelChoice:
-    """Return a provider that stands for the agent's, as long as nobody has to have it."""
-    if model is None or isinstance(model, str):
-        return ModelChoice(module="provider")
-    return choose_model(model)
 
 
 def _refuse(*problems: Problem) -> None:

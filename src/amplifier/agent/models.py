@@ -11,7 +11,14 @@ from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["DEFAULT_PROVIDER", "Model", "ModelChoice", "choose_model", "model_problem"]
+__all__ = [
+    "DEFAULT_PROVIDER",
+    "Model",
+    "ModelChoice",
+    "choose_model",
+    "model_problem",
+    "offline_choice",
+]
 
 Model: TypeAlias = str | Provider
 """`vendor:model`, the id of a provider module with or without its `provider-`, or a provider."""
@@ -55,6 +62,13 @@ def choose_model(model: Model | None) -> ModelChoice:
         return ModelChoice(module="agent-provider", provider=model)
     vendor, _, name = model.partition(":")
     return _installed(vendor, name or None)
+
+
+def offline_choice(model: Model | None) -> ModelChoice:
+    """Return a provider that stands for the agent's, as long as nobody has to have it."""
+    if model is None or isinstance(model, str):
+        return ModelChoice(module="provider")
+    return choose_model(model)
 
 
 def model_problem(model: object) -> Problem | None:
