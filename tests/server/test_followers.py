@@ -101,3 +101,46 @@ async def test_who_is_behind_has_the_log_read_a_few_times(site: Site) -> None:
     assert len(body) > 2 * 65_536
     # a further one of the follower itself may come between
     assert reads <= 3
+
+
+class SlowStore(CountingStore):
+    """A store that reads a log once everything else has happened."""
+
+    async def read_log(
+        self, session_id: str, log: LogName, *, after: int = 0
+    ) -> SessionLog:
+        await anyio.wait_all_tasks_blocked()
+        return await super().read_log(session_id, log, after=after)
+
+
+async def test_reader_comes_while_the_last_one_is_forgotten(site: Site) -> None:
+    store, _ = await begun(site)
+    slow = SlowStore(store.files)
+    async with anyio.create_task_group() as group:
+        followers = Followers(group, ServerLimits())
+        first = await followers.follow("t", slow, "s")
+        with first.reader():
+            await anyio.lowlevel.checkpoint()
+        second = await followers.follow("t", slow, "s")
+        group.cancel_scope.cancel()
+
+    assert second is not first
+    assert not second.is_left
+
+
+async def test_reader_that_was_on_its_way_misses_nothing(site: Site) -> None:
+    store, lease = await begun(site)
+    async with anyio.create_task_group() as group:
+        followers = Followers(group, ServerLimits())
+        followed = await followers.follow("t", store, "s")
+        known = await followers.follow("t", store, "s")
+        with followed.reader():
+            await anyio.wait_all_tasks_blocked()
+        await store.append(lease, "events", entries(3))
+        await anyio.wait_all_tasks_blocked()
+        with known.reader():
+            body = await read_all(known.log, 3)
+        group.cancel_scope.cancel()
+
+    assert known is followed
+    assert body.count(b"id: ") == 3

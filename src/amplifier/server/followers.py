@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -35,11 +36,13 @@ class FollowedSession:
         store: where it is.
         session_id: its id.
         log: its last events; what is older stands in the store alone.
+        follow: runs this, which nobody does once the last reader left.
     """
 
     store: SessionStore
     session_id: str
     log: StoredLog
+    follow: Callable[[FollowedSession], None]
     is_left: bool = False
     _readers: int = 0
     _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
@@ -47,6 +50,10 @@ class FollowedSession:
     @contextmanager
     def reader(self) -> Iterator[None]:
         """Count a reader for a block; without any, nobody follows."""
+        if self.is_left:  # while this one was on its way
+            self.is_left = False
+            self._scope = anyio.CancelScope()
+            self.follow(self)
         self._readers += 1
         try:
             yield
@@ -75,10 +82,12 @@ class FollowedSession:
                     return
 
     async def _read(self) -> None:
-        recent = self.log.recent
-        log = await self.store.read_log(self.session_id, "events", after=recent.last)
-        for entry in log.entries:
-            recent.append(_event(entry))
+        recent, before = self.log.recent, self.log.last
+        log = await self.store.read_log(self.session_id, "events", after=before)
+        for number, entry in enumerate(log.entries, before + 1):
+            # one that was left may have read meanwhile what it had asked for
+            if number > recent.last:
+                recent.append(_event(entry))
         if await self.store.read_record(self.session_id) is None:
             recent.end()
 
@@ -150,26 +159,33 @@ class Followers:
     async def follow(
         self, tenant: str, store: SessionStore, session_id: str
     ) -> FollowedSession:
-        """Return a session that is followed; enter its `reader` at once."""
+        """Return a session that is followed as long as somebody is in its `reader`."""
         key = (tenant, session_id)
         known = self._followed.get(key)
         if known is None or known.is_left:
             count = len((await store.read_log(session_id, "events")).entries)
-            limits = self.limits
-            recent = EventLog(limits.max_events, limits.max_event_bytes, last=count)
-            log = StoredLog(store, session_id, recent)
-            made = FollowedSession(store, session_id, log)
-            # somebody else may have come meanwhile
-            if self._followed.get(key) is known:
-                self._followed[key] = made
-                self.group.start_soon(self._run, key, made)
-        return self._followed[key]
+            # somebody else may have come meanwhile, and who was left have gone
+            known = self._followed.get(key)
+            if known is None or known.is_left:
+                limits = self.limits
+                recent = EventLog(limits.max_events, limits.max_event_bytes, last=count)
+                log = StoredLog(store, session_id, recent)
+                start = partial(self._start, key)
+                known = FollowedSession(store, session_id, log, start)
+                self._followed[key] = known
+                start(known)
+        return known
+
+    def _start(self, key: tuple[str, str], followed: FollowedSession) -> None:
+        self.group.start_soon(self._run, key, followed)
 
     async def _run(self, key: tuple[str, str], followed: FollowedSession) -> None:
         try:
             await followed.run()
         finally:
-            if self._followed.get(key) is followed:
+            # one that ended since its session did is of no use to others either
+            is_over = followed.is_left or followed.log.recent.is_ended
+            if is_over and self._followed.get(key) is followed:
                 del self._followed[key]
 
 
