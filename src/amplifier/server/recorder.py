@@ -73,7 +73,9 @@ class EventRecorder:
             ]
             if entries:
                 try:
-                    await self.store.append(self.lease, "events", entries)
+                    # a turn that ends meanwhile would lose them; stores end each of their steps in time
+                    with anyio.CancelScope(shield=True):
+                        await self.store.append(self.lease, "events", entries)
                 except UNAVAILABLE:
                     self._waiting = [*events, *self._waiting]
                     raise
