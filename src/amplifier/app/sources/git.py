@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import attrs
@@ -20,6 +20,9 @@ import attrs
 from amplifier.app.sources.fetch_errors import OFFLINE, SourceFetchError, offline_error
 from amplifier.app.sources.locations import GitLocation, hide_credentials
 from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
+
+if TYPE_CHECKING:
+    from amplifier_kit.processes import Command
 
 __all__ = ["Git"]
 
@@ -203,48 +206,13 @@ class Git:
         *arguments: str,
         problem: str | None = None,
     ) -> str:
-        from amplifier_kit.processes import (  # only who fetches
-            Command,
-            allowed_environment,
-            find_program,
-            run_command,
-        )
+        from amplifier_kit.processes import run_command  # only who fetches
 
-        # What the person's own 'insteadOf' rewrites may change between these two, and no further.
-        protocols = ("file",) if location.scheme == "file" else ("https", "ssh")
-        settings = {
-            **_SETTINGS,
-            **{f"protocol.{name}.allow": "always" for name in protocols},
-        }
-        options = [
-            part
-            for name, value in settings.items()
-            for part in ("-c", f"{name}={value}")
-        ]
-        git = find_program("git", environ=self.environ)
-        if git is None:
-            raise SourceFetchError(location, "git is not installed; install it")
-        added = {
-            **_ENVIRONMENT,
-            "GIT_ALLOW_PROTOCOL": ":".join(protocols),
-            # A repository that the temporary folder happens to lie in has no say.
-            "GIT_CEILING_DIRECTORIES": str(folder.parent),
-        }
-        environment = allowed_environment(_VARIABLES, added, of=self.environ)
+        command = self._command(location, folder, arguments)
         output, complaint = _Bounded(_MAX_OUTPUT), _Bounded(2000)
         try:
             ending = await run_command(
-                Command(
-                    argv=(
-                        *_BOUNDED,
-                        str(self.max_fetched // _BLOCK),
-                        git,
-                        *options,
-                        *arguments,
-                    ),
-                    directory=str(folder),
-                    environment=environment,
-                ),
+                command,
                 stdout=output.take,
                 stderr=complaint.take,
                 timeout=self.timeout,
@@ -271,6 +239,40 @@ class Git:
                 f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches",
             )
         return output.text()
+
+    def _command(
+        self, location: GitLocation, folder: Path, arguments: Sequence[str]
+    ) -> Command:
+        """Return git's command, with what nothing that a repository holds can change."""
+        from amplifier_kit.processes import (  # only who fetches
+            Command,
+            allowed_environment,
+            find_program,
+        )
+
+        git = find_program("git", environ=self.environ)
+        if git is None:
+            raise SourceFetchError(location, "git is not installed; install it")
+        # What the person's own 'insteadOf' rewrites may change between these two, and no further.
+        protocols = ("file",) if location.scheme == "file" else ("https", "ssh")
+        allowed = {f"protocol.{name}.allow": "always" for name in protocols}
+        options = [
+            part
+            for name, value in {**_SETTINGS, **allowed}.items()
+            for part in ("-c", f"{name}={value}")
+        ]
+        added = {
+            **_ENVIRONMENT,
+            "GIT_ALLOW_PROTOCOL": ":".join(protocols),
+            # A repository that the temporary folder happens to lie in has no say.
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        }
+        blocks = str(self.max_fetched // _BLOCK)
+        return Command(
+            argv=(*_BOUNDED, blocks, git, *options, *arguments),
+            directory=str(folder),
+            environment=allowed_environment(_VARIABLES, added, of=self.environ),
+        )
 
 
 _FETCH: Final = (
