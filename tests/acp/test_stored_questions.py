@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,18 @@ SPEAK: Final[JSONObject] = {
     "deltas": ["I will speak."],
     "tool_calls": [{"name": "speak", "arguments": {}}],
 }
+SCHEMA: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+}
+"""Of an answer; the file is `../plans/schema.json`."""
+FIRST_OPTION: Final[JSONObject] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {"outcome": {"outcome": "selected", "optionId": "0"}},
+}
+"""The answer to the first question of an agent."""
 DISMISSED: Final[JSONObject] = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -39,14 +51,22 @@ def calls(*names: str) -> JSONObject:
 class Left:
     """A session whose turn was left: `amplifier run --ask-later` in the working directory."""
 
-    def __init__(self, folder: Path, *script: JSONValue, asks: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        script: Sequence[JSONValue],
+        *options: str,
+        asks: bool = True,
+    ) -> None:
         modules = ("tool-trials", "tool-inquire", "tool-linger", "tool-pick")
         hooks = ("hooks-asks",) if asks else ()
-        file = write_plan(folder, [*script], *modules, *hooks)
+        file = write_plan(folder, script, *modules, *hooks)
         plan = json.loads(file.read_text())
         plan["providers"][0]["config"]["by_history"] = True
         file.write_text(json.dumps(plan))
-        call("run", "--plan", str(file), "--ask-later", "go", expect=LEFT)
+        (folder / "schema.json").write_text(json.dumps(SCHEMA))
+        command = ("run", "--plan", str(file), "--ask-later", *options, "go")
+        call(*command, expect=LEFT)
         self.folder = Path.cwd()
         files = SessionStore.of(Places.find(self.folder))
         self.store = FileSessionStore(files)
@@ -67,16 +87,21 @@ class Left:
 def left(
     project: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Left:
-    """A session that was left; its parameter is what the model says of it, and whether calls are asked about."""
-    script, asks = getattr(request, "param", ([SPEAK, "The end."], True))
+    """A session that was left; its parameter is what the model says, options, and whether calls are asked about."""
+    default: tuple[Sequence[JSONValue], Sequence[str], bool]
+    default = ([SPEAK, "The end."], (), True)
+    script, options, asks = getattr(request, "param", default)
     monkeypatch.chdir(project)
     plans = project.parent / "plans"
     plans.mkdir()
-    return Left(plans, *script, asks=asks)
+    return Left(plans, script, *options, asks=asks)
 
 
-def leaving(*script: JSONValue, asks: bool = True) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("left", [(script, asks)], indirect=True, ids=[""])
+def leaving(
+    *script: JSONValue, options: Sequence[str] = (), asks: bool = True
+) -> pytest.MarkDecorator:
+    given = (script, options, asks)
+    return pytest.mark.parametrize("left", [given], indirect=True, ids=[""])
 
 
 def told(editor: Editor) -> str:
@@ -437,3 +462,39 @@ async def test_a_session_that_waits_at_a_server_is_refused(left: Left) -> None:
 
     assert "waits at a server" in str(as_object(reply["error"])["message"])
     assert "amplifier questions" in str(as_object(reply["error"])["message"])
+
+
+@leaving(
+    SPEAK,
+    "no JSON",
+    '{"n": 3}',
+    options=("--accept-edits", "--schema", "../plans/schema.json"),
+)
+async def test_the_turn_continues_as_it_was_begun(left: Left) -> None:
+    async with editing(left.folder) as editor:
+        await left.load(editor)
+        await editor.until(has_told(editor, "The turn is over."))
+        await editor.prompt(left.session, text_block("/help"))
+    modes = [each["currentModeId"] for each in editor.of_kind("current_mode_update")]
+
+    assert 'no JSON{"n": 3}' in editor.said()
+    # edits are accepted in the turn of which that was said
+    assert modes == ["accept-edits", "ask"]
+
+
+async def test_a_turn_that_cannot_continue_keeps_its_answer(left: Left) -> None:
+    async with editing(left.folder) as editor:
+        editor.answer = lambda _: None
+        await left.load(editor)
+        await editor.until(lambda: bool(editor.questions))
+        async with left.store.files.open(left.record):
+            await editor.send_line(json.dumps(FIRST_OPTION).encode())
+            await editor.until(has_told(editor, "was not continued"))
+        await editor.request("session/close", sessionId=left.session)
+        said = told(editor)
+        await left.load(editor)
+        await editor.until(has_told(editor, "The turn is over."))
+
+    assert "The session is open already" in said
+    assert len(editor.questions) == 1
+    assert editor.said().endswith("The end.")
