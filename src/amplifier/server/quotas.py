@@ -109,14 +109,19 @@ class SharedQuotas:
     async def settle(
         self, reservation: Reservation, used: Mapping[str, Decimal]
     ) -> None:
-        """End a reservation; where the store does not answer this is done later."""
+        """End a reservation; where the store does not answer, or not in time, this is done later."""
+        is_settled = False
         try:
             await self.store.settle(reservation, used)
+            is_settled = True
         except (StoreError, OSError) as error:
             report("server.quota_not_settled", problem=problem_of(error))
-            self._unsettled.append((reservation, used))
-        else:
-            self._held.discard(reservation.reservation_id)
+        finally:
+            if is_settled:
+                self._held.discard(reservation.reservation_id)
+            else:
+                # also where whoever settles waits no longer
+                self._unsettled.append((reservation, used))
 
     async def charge(self, tenant: str, usage: Usage) -> None:
         """Count what a tenant used without a reservation, also beyond a budget."""
