@@ -13,6 +13,7 @@ import pytest
 from amplifier import Agent
 from amplifier.serving import ServerLimits, Token
 from tests.doubles import ScriptedProvider
+from tests.sample import size
 from tests.serving.client import ALICE, Caller, serving
 from tests.serving.test_servers import uvicorn_at
 
@@ -107,7 +108,7 @@ def test_nothing_that_the_document_allows_or_forbids_breaks_the_server(
                 *(sys.executable, "-m", "schemathesis.cli", "run"),
                 f"{url}/openapi.json",
                 *("--header", f"Authorization: Bearer {PLENTY.secret}"),
-                *("--max-examples", "20", "--seed", "1", "--no-color"),
+                *("--max-examples", str(size(6, 20)), "--seed", "1", "--no-color"),
             ],
             check=False,
             capture_output=True,
