@@ -12,6 +12,7 @@ import anyio.lowlevel
 import attrs
 import httpx2
 
+from amplifier_kit.http.answers import ending
 from amplifier_kit.http.sse import Comment, EventDecoder, EventTooLongError, ServerEvent
 from amplifier_kit.vendors.addresses import is_loopback, join_address, shown_address
 from amplifier_kit.vendors.headers import is_header_value
@@ -347,7 +348,7 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
             f"The vendor sent what is packed more than once: {packed[:200]!r}",
             retryable=False,
         )
-    async with aclosing(response.aiter_bytes()) as pieces:
+    async with ending(response.aiter_bytes()) as pieces:
         async for piece in pieces:
             for start in range(0, len(piece), _MOST_AT_ONCE):
                 # unpacking needs no await, and would keep other tasks from

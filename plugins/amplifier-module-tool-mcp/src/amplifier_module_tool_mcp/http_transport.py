@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
@@ -11,6 +11,7 @@ import anyio
 import attrs
 import httpx2
 
+from amplifier_kit.http.answers import ending
 from amplifier_kit.http.netguard import Connector, NetPolicy, read_url
 from amplifier_kit.vendors.transport import network
 from amplifier_module_tool_mcp.wire import MessageTooLargeError
@@ -154,7 +155,7 @@ class Carrier:
             TooLargeError: it is longer than that; the rest is never asked for.
         """
         data = bytearray()
-        async with aclosing(response.aiter_raw()) as pieces:
+        async with ending(response.aiter_raw()) as pieces:
             async for piece in pieces:
                 data += piece
                 if len(data) > max_bytes:

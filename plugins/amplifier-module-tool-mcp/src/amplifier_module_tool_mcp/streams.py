@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Final
 
 import anyio
@@ -11,6 +10,7 @@ import attrs
 import httpx2
 from mcp_types import JSONRPCMessage
 
+from amplifier_kit.http.answers import ending
 from amplifier_kit.http.sse import EventDecoder, EventTooLongError, ServerEvent
 from amplifier_kit.vendors.headers import is_header_value
 from amplifier_module_tool_mcp.wire import MessageTooLargeError, read_message
@@ -51,7 +51,7 @@ class EventStream:
         began, before = anyio.current_time(), self.last_id
         self.was_of_use = False
         try:
-            async with aclosing(response.aiter_raw()) as pieces:
+            async with ending(response.aiter_raw()) as pieces:
                 async for piece in pieces:
                     for event in events.feed(piece):
                         if (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.http.answers import ending
 from amplifier_kit.http.web_search import SearchHit
 from amplifier_kit.trust.untrusted import without_marks
 from amplifier_module_tool_web.engines import SearchEngine
@@ -119,7 +119,7 @@ class EngineBackend:
 
     async def _read(self, answer: httpx2.Response) -> bytes:
         data = bytearray()
-        async with aclosing(answer.aiter_raw()) as chunks:
+        async with ending(answer.aiter_raw()) as chunks:
             async for chunk in chunks:
                 data += chunk
                 if len(data) > _MOST_BYTES:
