@@ -19,9 +19,9 @@ from amplifier.server.token_store import TokenStore
 from amplifier_sdk.jsontypes import JSONValue
 from tests.serving.client import Caller, Event
 
-__all__ = ["REAPING", "WRITES", "Site", "ended", "write_call"]
+__all__ = ["REAP_INTERVAL", "WRITES", "Site", "ended", "write_call"]
 
-REAPING = 0.2
+REAP_INTERVAL = 0.2
 """How long turns of processes that died wait, so that tests do not."""
 
 
@@ -88,7 +88,7 @@ class Site:
         """Run a server; several may run at once."""
         options = self.plan(*(responses or ("Fine.",)))
         stores = ServerStores(self.store, self.places)
-        server = StoredServer(stores, options, reaping=REAPING)
+        server = StoredServer(stores, options, reap_interval=REAP_INTERVAL)
         async with server.lifespan():
             yield server
 

@@ -21,7 +21,7 @@ from amplifier.server.workers import TurnWorker
 from amplifier.testing.engines import InMemoryEngine
 from amplifier_sdk.engines import ExecutionEngine, RunState, WorkerOptions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.server.serving import REAPING, WRITES, Site, ended, write_call
+from tests.server.serving import REAP_INTERVAL, WRITES, Site, ended, write_call
 from tests.server.test_operations import SPAN, TRACE, exporting
 from tests.server.test_sessions import begun, events_until
 from tests.serving.client import Caller
@@ -81,7 +81,7 @@ async def fleet(site: Site, *responses: JSONValue) -> AsyncIterator[Fleet]:
     secret, engine = await site.token(), InMemoryEngine()
     options = site.plan(*(responses or ("Fine.",)))
     stores = ServerStores(site.store, site.places)
-    server = StoredServer(stores, options, queue=engine, reaping=REAPING)
+    server = StoredServer(stores, options, queue=engine, reap_interval=REAP_INTERVAL)
     async with server.lifespan():
         yield Fleet(site, engine, Caller(server, secret), server)
 

@@ -58,10 +58,8 @@ def require_nothing_waits(chosen: SelectedSession, choice: StoreChoice) -> None:
     session_id = chosen.record.session_id
     asked = anyio.run(_open_questions, session_id, choice)
     if asked:
-        problems = [Problem("", each) for each in map(waiting_line, asked)]
-        problems.append(
-            Problem("", "a PROMPT behind the session's name ends that turn")
-        )
+        ends = f"and 'amplifier resume {session_id[:8]} PROMPT' ends it"
+        problems = [Problem("", f"{waiting_line(each)}, {ends}") for each in asked]
         raise ConfigError(problems, subject=f"session {session_id!r}")
 
 

@@ -67,7 +67,7 @@ class StoredServer:
         options: what new sessions are made of.
         limits: what the server holds at most.
         queue: the engine whose workers run the turns; default this process does. Whoever opened it closes it.
-        reaping: seconds between two looks for turns whose process died.
+        reap_interval: seconds between two looks for turns whose process died.
     """
 
     stores: ServerStores
@@ -75,7 +75,7 @@ class StoredServer:
     limits: ServerLimits = attrs.field(factory=ServerLimits)
     metrics: Metrics = attrs.field(factory=Metrics)
     queue: ExecutionEngine | None = None
-    reaping: float = 5.0
+    reap_interval: float = 5.0
     _app: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +106,7 @@ class StoredServer:
                 if quotas is not None:
                     group.start_soon(quotas.run)
                 engine = self._engine(group, activity, quotas)
-                reaper = Reaper(self.stores, members, engine, self.reaping)
+                reaper = Reaper(self.stores, members, engine, self.reap_interval)
                 group.start_soon(reaper.run)
                 sessions = StoredSessions(
                     self.stores,
