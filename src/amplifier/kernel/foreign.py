@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from math import inf
 from threading import Event, Thread
 from time import perf_counter
@@ -46,6 +46,8 @@ _Generator: TypeAlias = AsyncGeneratorType[object, object]
 
 MAX_CANCELLATIONS: Final = 100
 """How often a call may be cancelled before it counts as one that ignores it."""
+
+_NO_SCOPE: Final = nullcontext()
 
 _ABANDONED: Final[list[object]] = []
 """The calls that are not resumed any more. Python would resume them to close them if
@@ -129,83 +131,86 @@ class ForeignCall:
 
     @coroutine
     def run(self, call: Awaitable[T]) -> Generator[object, object, T | None]:
-        """Await the call; `None` when its scope was cancelled.
+        """Await the call, and close the generators that it dropped; `None` when its scope was cancelled.
+
+        Python's hooks are the call's own while it runs. It is resumed here and not in a function of its own, which
+        would be one more frame of every traceback.
 
         Raises:
             ScopeLeftOpenError: it left a task group or a cancel scope open.
             BaseException: what it raised.
         """
-        scope = self.scope
+        scope, started = self.scope, perf_counter()
+        resume = cast("Callable[[object], object]", next)
+        answer: T | None = None
         try:
-            if scope is None:
-                return (yield from self._contained(call))
-            with scope:
-                return (yield from self._contained(call))
-            self.cancelled_caught = scope.cancelled_caught
+            with scope or _NO_SCOPE:
+                steps = cast("Generator[object, object, T]", call.__await__())
+                given: object = steps
+                try:
+                    while True:
+                        # Two names and not the pair: the garbage collector does not look into the
+                        # pair, so a session that its hooks refer to would never be freed.
+                        firstiter, finalizer = sys.get_asyncgen_hooks()
+                        self._firstiter, self._finalizer = firstiter, finalizer
+                        sys.set_asyncgen_hooks(self._note_begun, self._note_dropped)
+                        try:
+                            wanted = resume(given)
+                        finally:
+                            given = None  # an error would refer to this frame, and that to it
+                            sys.set_asyncgen_hooks(firstiter, finalizer)
+                        if resume is next:
+                            self._set_deadline(started)
+                        resume, given = yield from self._wait(wanted, steps)
+                except StopIteration as end:
+                    answer = end.value
+                    self._report_ignored()
+                except BaseException as error:
+                    yield from self._fail(error)
+                    raise
+                if self._dropped:
+                    yield from self._close_dropped().__await__()
+            if scope is not None:
+                self.cancelled_caught = scope.cancelled_caught
         except RuntimeError as error:
             if error is self._error or scope is None:
                 raise
-            # It is the scope that could not be exited.
-            yield from self._exit(scope).__await__()
-            ended_by = self._error
-            if isinstance(ended_by, Exception) or ended_by is None:
-                raise ScopeLeftOpenError(self.name) from error
-            if not scope.cancel_called:
-                raise ended_by from None
-            self.cancelled_caught = True
+            yield from self._exit_failed(scope, error)
         finally:
             self.is_over = True
-        return None
+        if self.cancelled_caught:
+            return None
+        return answer
 
-    def _contained(self, call: Awaitable[T]) -> Generator[object, object, T]:
-        """Await the call, and close the generators that it dropped.
-
-        Python's hooks are its own while it runs. It is resumed here and not in a function
-        of its own, which would be one more frame of every traceback.
-        """
-        started = perf_counter()
-        steps = cast("Generator[object, object, T]", call.__await__())
-        resume = cast("Callable[[object], object]", next)
-        given: object = steps
-        answer: object = None
+    def _wait(
+        self, wanted: object, steps: Generator[object, object, T]
+    ) -> Generator[object, object, tuple[Callable[[object], object], object]]:
+        """Wait for what the call waits for, and return how it is resumed, and with what."""
         try:
-            while True:
-                # Two names and not the pair: the garbage collector does not look into the
-                # pair, so a session that its hooks refer to would never be freed.
-                firstiter, finalizer = sys.get_asyncgen_hooks()
-                self._firstiter, self._finalizer = firstiter, finalizer
-                sys.set_asyncgen_hooks(self._note_begun, self._note_dropped)
-                try:
-                    wanted = resume(given)
-                finally:
-                    given = None  # an error would refer to this frame, and that to it
-                    sys.set_asyncgen_hooks(firstiter, finalizer)
-                if resume is next:
-                    self._set_deadline(started)
-                try:
-                    given = yield wanted
-                except GeneratorExit:
-                    steps.close()
-                    raise
-                except BaseException as error:  # it is the call's, which may handle it
-                    self._end_ignoring(error, steps)
-                    resume = cast("Callable[[object], object]", steps.throw)
-                    given = error
-                else:
-                    resume = steps.send
-                    # trio sends what a wait ended with, be it an error.
-                    failure: object = getattr(given, "error", None)
-                    if isinstance(failure, BaseException):
-                        self._end_ignoring(failure, steps)
-        except StopIteration as end:
-            answer = end.value
-            self._report_ignored()
-        except BaseException as error:
-            yield from self._fail(error)
+            given = yield wanted
+        except GeneratorExit:
+            steps.close()
             raise
-        if self._dropped:
-            yield from self._close_dropped().__await__()
-        return cast("T", answer)
+        except BaseException as error:  # it is the call's, which may handle it
+            self._end_ignoring(error, steps)
+            return cast("Callable[[object], object]", steps.throw), error
+        # trio sends what a wait ended with, be it an error.
+        failure: object = getattr(given, "error", None)
+        if isinstance(failure, BaseException):
+            self._end_ignoring(failure, steps)
+        return steps.send, given
+
+    def _exit_failed(
+        self, scope: anyio.CancelScope, error: RuntimeError
+    ) -> Generator[object, object, None]:
+        """Exit what the call left of its scope, and raise what it has failed with, if it was not cancelled."""
+        yield from self._exit(scope).__await__()
+        ended_by = self._error
+        if isinstance(ended_by, Exception) or ended_by is None:
+            raise ScopeLeftOpenError(self.name) from error
+        if not scope.cancel_called:
+            raise ended_by from None
+        self.cancelled_caught = True
 
     def _fail(self, error: BaseException) -> Generator[object, object, None]:
         """Note what the call raised, and close the generators that it dropped."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
 from time import time
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -199,10 +200,12 @@ class TurnQueue:
         # the history is repaired before the loop asks anybody: vendors refuse a broken
         # one
         around = self.coordinator.services.hooks.middleware(AROUND_TURN)
-        if around is None:
-            turn.answer = await self._orchestrate(turn, prompt)
-        else:
+        if around is not None:
             turn.answer = await self._surrounded(around, turn, prompt)
+        else:
+            with self._as_owner():
+                answer = await self._call_loop(turn, prompt)
+            turn.answer = self._checked(answer)
         if turn.budget.reached is not None:
             await self._note_limit(turn, turn.answer)
         await self.history.note()
@@ -212,9 +215,11 @@ class TurnQueue:
     ) -> str:
         """Run the loop through the session's middleware."""
 
-        def run(call: TurnCall) -> Awaitable[str]:
+        async def run(call: TurnCall) -> str:
             turn.metadata = call.metadata
-            return self._orchestrate(turn, call.prompt)
+            with self._as_owner():
+                answer = await self._call_loop(turn, call.prompt)
+            return self._checked(answer)
 
         made = TurnCall(
             session_id=self.coordinator.session_id,
@@ -304,8 +309,8 @@ class TurnQueue:
             await self.coordinator.hooks.emit(event, payload), event
         )
 
-    async def _orchestrate(self, turn: RunningTurn, prompt: str) -> str:
-        """Call the loop with what is mounted now."""
+    def _call_loop(self, turn: RunningTurn, prompt: str) -> Awaitable[object]:
+        """Call the loop with what is mounted now; its caller awaits the answer, a frame less in every traceback."""
         coordinator = self.coordinator
         orchestrator, providers = coordinator.orchestrator, coordinator.providers
         if not providers and getattr(orchestrator, "needs_provider", True):
@@ -321,18 +326,25 @@ class TurnQueue:
         }
         if self._takes_coordinator(orchestrator):
             arguments["coordinator"] = coordinator
-        # What the code of a turn registers, such as a context's handler, is no application's.
-        owner = current_module.set(coordinator)
+        return orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
+
+    @contextmanager
+    def _as_owner(self) -> Iterator[None]:
+        """Let what the code of a turn registers, such as a context's handler, be no application's."""
+        owner = current_module.set(self.coordinator)
         try:
-            answer: object = await orchestrator.execute(**arguments)  # type: ignore[arg-type]  # the contract's five
+            yield
         finally:
             current_module.reset(owner)
-        if not isinstance(answer, str):
-            problem = f"its execute returned {type(answer).__name__}; it must return the answer's text"
-            raise ModuleValidationError(
-                self.plan.modules["orchestrator"][0].module, problem
-            )
-        return answer
+
+    def _checked(self, answer: object) -> str:
+        """Return what the loop returned, if it is an answer's text."""
+        if isinstance(answer, str):
+            return answer
+        problem = f"its execute returned {type(answer).__name__}; it must return the answer's text"
+        raise ModuleValidationError(
+            self.plan.modules["orchestrator"][0].module, problem
+        )
 
     async def _note_limit(self, turn: RunningTurn, answer: str) -> None:
         """Add to the answer of a turn that a limit ended which one it was; the reader of the turn sees it too."""
