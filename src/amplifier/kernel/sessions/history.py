@@ -20,7 +20,7 @@ from amplifier_sdk.messages import MessageDict
 if TYPE_CHECKING:
     from amplifier_sdk.history import HistoryFinding, Repair
 
-__all__ = ["SessionHistory", "replace_history"]
+__all__ = ["SessionHistory", "instruct", "replace_history"]
 
 _INSTRUCTIONS: Final = ("system", "developer")
 
@@ -111,6 +111,17 @@ async def replace_history(
     from amplifier_sdk.history import Repair
 
     await context.repair_messages(Repair(messages=messages, findings=tuple(findings)))
+
+
+async def instruct(context: ContextManager, instruction: str) -> None:
+    """Let the conversation begin with an instruction; a context that has one already keeps it."""
+    system: MessageDict = {"role": "system", "content": instruction}
+    stored = list(await context.get_messages())
+    if not stored:
+        await context.add_message(system)
+    # metadata marks what a module put there, such as the memory that a context begins with
+    elif stored[0].get("role") != "system" or stored[0].get("metadata"):
+        await replace_history(context, [system, *stored])
 
 
 def _is_new(messages: Sequence[MessageDict]) -> bool:

@@ -25,7 +25,7 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
-from amplifier.kernel.sessions.history import replace_history
+from amplifier.kernel.sessions.history import instruct
 from amplifier.kernel.sessions.mounter import ModuleMounter
 from amplifier.kernel.sessions.turns import TurnQueue
 from amplifier.kernel.spans import current_module
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     )
     from amplifier_sdk.journal import RecordedTurn
     from amplifier_sdk.media import Prompt
-    from amplifier_sdk.messages import MessageDict
     from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
@@ -262,7 +261,8 @@ class AmplifierSession:
             try:
                 await self._mounter.mount_all()
                 self._refuse_closed()
-                await self._instruct()
+                if self.plan.instruction:
+                    await instruct(self.coordinator.context, self.plan.instruction)
             except BaseException:
                 self._close()
                 # whoever failed may have registered clean-ups, and `cleanup` is closed
@@ -273,19 +273,6 @@ class AmplifierSession:
             self._opening = None  # whoever waits for it has it
         if self.parent_id is not None:
             await self._announce_fork(self.parent_id)
-
-    async def _instruct(self) -> None:
-        """Let the conversation begin with the plan's instruction; a context that has one already keeps it."""
-        instruction, context = self.plan.instruction, self.coordinator.context
-        if not instruction:
-            return
-        system: MessageDict = {"role": "system", "content": instruction}
-        stored = list(await context.get_messages())
-        if not stored:
-            await context.add_message(system)
-        # metadata marks what a module put there, such as the memory that a context begins with
-        elif stored[0].get("role") != "system" or stored[0].get("metadata"):
-            await replace_history(context, [system, *stored])
 
     async def cleanup(self, *, cascade_children: bool = True) -> None:
         """Release everything, last mounted first; a second call does nothing.
