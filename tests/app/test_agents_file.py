@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.instructions.agents_file import add_note
-from amplifier.app.instructions.files import load_instructions
+from amplifier.app.instructions.files import add_note, load_instructions
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.projects.trust import grant, look
 from amplifier.app.settings.schema import InstructionSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.projects.branches import branch_of
+from amplifier.app.projects.paths import branch_of
 
 
 @pytest.mark.parametrize(

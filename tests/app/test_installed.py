@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.modules.installed import list_modules
+from amplifier.app.modules.own import list_modules
 from amplifier.app.versions import GROUP, read_versions
 from amplifier.kernel.modules import sources
 from tests.app.conftest import InstallModule

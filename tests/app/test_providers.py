@@ -10,9 +10,13 @@ import yaml
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.selection import active_profile
-from amplifier.app.providers.details import ProviderState, inspect_providers
+from amplifier.app.providers.details import (
+    ProviderState,
+    ask_provider,
+    inspect_providers,
+    list_models,
+)
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers
-from amplifier.app.providers.probes import ask_provider, list_models
 from amplifier.app.providers.selection import use_provider
 from amplifier.app.sessions.activation import activate
 from amplifier.app.sessions.composition import compose

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.projects.unread_files import UnreadFile, find_unread_files
+from amplifier.app.projects.files import UnreadFile, find_unread_files
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import write
 

@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 from amplifier.app.settings.schema import SettingsSchema
-from amplifier.app.store.openers import open_named_store
+from amplifier.app.store.choice import open_named_store
 from amplifier.cli import main
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_kit.files.documents import parse_yaml

@@ -28,9 +28,8 @@ from amplifier.acp.updates import (
     usage_of,
 )
 from amplifier.app.commands.builtin import make_registry
-from amplifier.app.commands.modes import PlanMode
+from amplifier.app.commands.modes import MODES, ModeName, PlanMode, SessionModes
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
-from amplifier.app.commands.session_modes import MODES, ModeName, SessionModes
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions.later_turns import LaterTurn
 from amplifier.app.sessions.opened import OpenSession, open_session

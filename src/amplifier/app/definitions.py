@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.documents import read_text
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = [
     "DefinitionFile",
+    "InvalidFile",
     "is_definition",
     "of_collections",
     "of_project",
@@ -24,6 +24,25 @@ __all__ = [
 
 _COLLECTIONS: Final = "profiles"
 """The kind of files that a project's collections are trusted as."""
+
+
+@attrs.frozen(kw_only=True)
+class InvalidFile:
+    """A file with problems. It keeps its name, so that no weaker file of that name takes its place unnoticed.
+
+    Args:
+        name: what it would be found under.
+        path: the file.
+        level: whose it is: `environment`, `project`, `user`, `bundled`.
+        problem: what is wrong; names the file.
+        is_untrusted: whether it is a project's, and nothing is wrong but that nobody trusted it.
+    """
+
+    name: str
+    path: Path
+    level: str
+    problem: str
+    is_untrusted: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -152,7 +152,7 @@ def _move_to_store(
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.directories import Places
-    from amplifier.app.store.openers import migrate_named
+    from amplifier.app.store.choice import migrate_named
 
     require_locks()
     places = Places.find()

@@ -13,8 +13,8 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.collections.changes import Change
     from amplifier.app.collections.details import ShownCollection
+    from amplifier.app.collections.installation import Change
 
 __all__ = ["collection"]
 

@@ -109,7 +109,7 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
 def _list(output: str) -> None:
     """Show all settings that are set, merged."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.profiles.origins import flatten
+    from amplifier.app.profiles.compiler import flatten
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.secret import withhold
 

@@ -301,8 +301,8 @@ def _finish(
 
 def _test(ctx: click.Context) -> None:
     from amplifier.app.directories import Places
+    from amplifier.app.providers.details import ask_provider
     from amplifier.app.providers.entries import find_entry, survey_providers
-    from amplifier.app.providers.probes import ask_provider
 
     survey = survey_providers(Places.find())  # as it is by now
     answered = run_quietly(

@@ -34,7 +34,7 @@ for _command in (add, remove, show, update, why):
 def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.modules.installed import list_modules
+    from amplifier.app.modules.own import list_modules
 
     modules = list_modules(kind)
     if output == "json":

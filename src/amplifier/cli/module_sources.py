@@ -183,8 +183,7 @@ def update(
 
     All are fetched first. What changed is shown with its commits or versions and hashes, and pinned once you agreed.
     """
-    from amplifier.app.modules.provenance import resolver_of
-    from amplifier.app.modules.updates import refresh_modules
+    from amplifier.app.modules.provenance import refresh_modules, resolver_of
 
     refresh = refresh_modules(resolver_of(offline=offline), modules)
     tell_refresh(refresh, dry_run=dry_run, yes=yes, output=output)

@@ -13,7 +13,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.invalid_files import InvalidFile
+    from amplifier.app.definitions import InvalidFile
     from amplifier.app.profiles.documents import ProfileFile
     from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONObject
@@ -40,10 +40,9 @@ def profile() -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
-    from amplifier.app.directories import Places
-
     # with the runtime: help and wrong usage need none
-    from amplifier.app.invalid_files import InvalidFile
+    from amplifier.app.definitions import InvalidFile
+    from amplifier.app.directories import Places
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_profile
     from amplifier.app.settings.settings import load_settings
@@ -83,7 +82,7 @@ def _list(output: str) -> None:
 
 def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
     """Write a profile as JSON data; an invalid one has a problem in place of what its file says."""
-    from amplifier.app.invalid_files import InvalidFile
+    from amplifier.app.definitions import InvalidFile
 
     fields: JSONObject = {
         "name": file.name,

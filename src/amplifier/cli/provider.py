@@ -17,9 +17,8 @@ from amplifier.cli._terminal import notice, one_line, say, visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amplifier.app.providers.details import ProviderState
+    from amplifier.app.providers.details import Answered, ProviderState
     from amplifier.app.providers.entries import ProviderEntry, Survey
-    from amplifier.app.providers.probes import Answered
     from amplifier_sdk.chat import ModelInfo
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -91,10 +90,9 @@ def _current(output: str) -> None:
 @click.pass_context
 def _models(ctx: click.Context, id: str | None, output: str) -> None:
     """Ask the provider ID, or the one that new sessions ask, for its models."""
-    from amplifier.app.providers.entries import find_entry
-
     # with the runtime: help and wrong usage need none
-    from amplifier.app.providers.probes import list_models
+    from amplifier.app.providers.details import list_models
+    from amplifier.app.providers.entries import find_entry
 
     look = _look(strict=id is None)
     found = run_quietly(
@@ -113,10 +111,9 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
 @click.pass_context
 def _test(ctx: click.Context, id: str | None, model: str | None, output: str) -> None:
     """Send one tiny request to the provider ID, or to the one that new sessions ask, and say what it cost."""
-    from amplifier.app.providers.entries import find_entry
-
     # with the runtime: help and wrong usage need none
-    from amplifier.app.providers.probes import ask_provider
+    from amplifier.app.providers.details import ask_provider
+    from amplifier.app.providers.entries import find_entry
 
     look = _look(strict=id is None)
     found = find_entry(look.entries, id)

@@ -233,8 +233,8 @@ def _with_stores(use: Callable[[Sequence[SessionStore]], Awaitable[T]]) -> T:
     import anyio  # with the runtime: help and wrong usage need none
 
     from amplifier.app.directories import Places
+    from amplifier.app.store.choice import FILES
     from amplifier.app.store.file_store import FileSessionStore
-    from amplifier.app.store.openers import FILES
     from amplifier.server.stores import DEFAULT_TENANT, ServerStores
 
     choice, places = chosen_store(), Places.find()

@@ -42,8 +42,7 @@ def trace(
 
     # with the runtime: help and wrong usage need none
     from amplifier.app.logs.library import LogLibrary
-    from amplifier.app.traces.page import render_page
-    from amplifier.app.traces.writer import PAGE_FILE, read_trace, write_page
+    from amplifier.app.traces.page import PAGE_FILE, read_trace, render_page, write_page
 
     to_stdout = out is not None and str(out) == "-"
     if session is not None and file is not None:

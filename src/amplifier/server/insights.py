@@ -21,8 +21,7 @@ from amplifier.app.directories import Places
 from amplifier.app.logs.library import LogLibrary, SessionLog
 from amplifier.app.questions.stored_approvals import described_question
 from amplifier.app.store.records import beginning_of
-from amplifier.app.traces.page import page_data
-from amplifier.app.traces.writer import read_trace
+from amplifier.app.traces.page import page_data, read_trace
 from amplifier.server.activity import ActivityLog
 from amplifier.server.members import Member
 from amplifier.server.quota_views import describe_quotas, quota_metrics

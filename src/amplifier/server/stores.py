@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.store.choice import FILES, open_named_store, served_files
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.openers import FILES, open_named_store, served_files
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError, Problem

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.app.commands.modes import PlanMode
-from amplifier.app.commands.session_modes import MODES, SessionModes
+from amplifier.app.commands.modes import MODES, PlanMode, SessionModes
 from amplifier.testing import ScriptedProvider, mounting
 from amplifier_sdk.assessments import ACCEPTED, EDITS
 from amplifier_sdk.jsontypes import JSONObject

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.app.agents.library import AgentLibrary
+from amplifier.app.definitions import InvalidFile
 from amplifier.app.directories import Places
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.chain import follow
-from amplifier.app.profiles.compiler import CompiledProfile, compile_chain
+from amplifier.app.profiles.compiler import CompiledProfile, compile_chain, flatten
 from amplifier.app.profiles.documents import ProfileFile, parse_file
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.profiles.origins import flatten
 from amplifier.app.projects.files import ProjectFiles
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.modules.provenance import resolver_of, trace_module
-from amplifier.app.modules.updates import refresh_modules
+from amplifier.app.modules.provenance import refresh_modules, resolver_of, trace_module
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources import installers
 from amplifier.app.sources.cache import SourceCache
@@ -21,7 +20,7 @@ from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import PackageLocation
-from amplifier.app.sources.packages import look_at_package
+from amplifier.app.sources.pins import look_at_package
 from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleNotFoundError
 from tests.app.conftest import InstallModule
 from tests.app.projects import trust, write

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.modules.installed import list_modules
+from amplifier.app.modules.own import list_modules
 from amplifier.app.plans.base_plans import PlanOptions, make_plan
 from amplifier.app.sessions.opened import open_session
 from amplifier.app.sources.absolute_sources import anchor_sources

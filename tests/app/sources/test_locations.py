@@ -13,11 +13,12 @@ from amplifier.app.sources.locations import (
     GitLocation,
     PackageLocation,
     PathLocation,
+    canonical_name,
     is_bare_name,
     path_of,
+    satisfies,
 )
 from amplifier.app.sources.parser import read_location
-from amplifier.app.sources.requirements import canonical_name, satisfies
 from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
 

@@ -11,10 +11,10 @@ import attrs
 import pytest
 
 from amplifier.app.directories import Places
+from amplifier.app.store.choice import migrate_named
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE
 from amplifier.app.store.migration import migrate_sessions
-from amplifier.app.store.openers import migrate_named
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_sdk.errors import ConfigError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject

@@ -14,8 +14,7 @@ from amplifier.app.logs.library import SessionLog
 from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Compaction, ModelCall, SessionTrace
-from amplifier.app.traces.page import render_page
-from amplifier.app.traces.writer import read_trace, write_page
+from amplifier.app.traces.page import read_trace, render_page, write_page
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
 from tests.app.traces.test_builder import USAGE, a_turn

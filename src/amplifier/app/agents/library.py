@@ -15,13 +15,13 @@ from amplifier.app.agents.project_agents import missing_modules, widening
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.definitions import (
     DefinitionFile,
+    InvalidFile,
     is_definition,
     of_collections,
     of_project,
     of_user,
 )
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.absolute_sources import anchor_sources

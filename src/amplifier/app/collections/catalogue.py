@@ -14,10 +14,10 @@ from amplifier.app.sources.locations import (
     ArchiveLocation,
     Location,
     PackageLocation,
+    canonical_name,
     is_bare_name,
 )
 from amplifier.app.sources.parser import read_archive, read_location
-from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = ["Catalogue"]

@@ -18,7 +18,7 @@ from amplifier.app.collections.verification import State, judge
 from amplifier.app.directories import Places
 from amplifier.app.fetched.lock import FetchedEntry
 from amplifier.app.projects.files import ProjectFiles
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 

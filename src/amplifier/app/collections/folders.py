@@ -15,8 +15,11 @@ from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.fetched.lock import FetchedLock
 from amplifier.app.projects.files import ProjectFiles
-from amplifier.app.sources.locations import PackageLocation, is_bare_name
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import (
+    PackageLocation,
+    canonical_name,
+    is_bare_name,
+)
 from amplifier.kernel.reports import report
 from amplifier_kit.files.toml import read_toml
 from amplifier_kit.open_data import as_object

@@ -12,7 +12,6 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.collections.catalogue import Catalogue
-from amplifier.app.collections.changes import Change
 from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
 from amplifier.app.collections.requirements import (
     check_requirements,
@@ -32,11 +31,39 @@ from amplifier.app.sources.locations import ArchiveLocation, Location
 from amplifier.app.sources.trees import has_digest
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 
-__all__ = ["CollectionInstaller"]
+__all__ = ["Change", "CollectionInstaller"]
 
 _INCOMING: Final = ".incoming"
 _OWN: Final = (f"{FOLDER}/collections", f"{FOLDER}/collections.lock")
 """What of a project's folder is changed here."""
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """What became, or would become, of a collection: from one state of its source to another.
+
+    Args:
+        name: the collection.
+        source: from where it comes.
+        before: its commit or digest, `None` where it was not installed.
+        after: the same now.
+        version: that its metadata gives now.
+        path: its folder.
+        is_restored: whether its files here are not the ones that were installed.
+    """
+
+    name: str
+    source: str
+    before: str | None
+    after: str
+    version: str
+    path: Path
+    is_restored: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs: in the source, or in the files here."""
+        return self.before != self.after or self.is_restored
 
 
 @attrs.define(eq=False, kw_only=True)

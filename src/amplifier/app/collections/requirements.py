@@ -6,7 +6,7 @@ from collections.abc import Collection as Names
 from collections.abc import Iterator, Mapping
 
 from amplifier.app.collections.folders import Collection
-from amplifier.app.sources.requirements import satisfies
+from amplifier.app.sources.locations import satisfies
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["check_requirements", "dependents", "missing"]

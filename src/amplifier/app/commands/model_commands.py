@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.commands.session_modes import MODES, ModeName
+from amplifier.app.commands.modes import MODES, ModeName
 from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions.tool_calls import read_value

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import attrs
 
-from amplifier.app.commands.modes import PlanMode
-from amplifier.app.commands.session_modes import SessionModes
+from amplifier.app.commands.modes import PlanMode, SessionModes
 from amplifier.app.sessions.opened import OpenSession
 from amplifier_kit.commands import WrittenText
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE

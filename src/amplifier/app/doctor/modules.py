@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
-from amplifier.app.modules.installed import list_modules
-from amplifier.app.modules.own import OWN_MODULES, how_to_add, how_to_get
+from amplifier.app.modules.own import OWN_MODULES, how_to_add, how_to_get, list_modules
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.versions import read_versions
 from amplifier.kernel.modules.loader import ModuleInfo

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 import attrs
 
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean

@@ -6,6 +6,7 @@ Those of a project are read once a person trusted them. What they mention is not
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
@@ -14,21 +15,28 @@ import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.projects.files import INSTRUCTIONS, ProjectFiles, name_in
+from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.schema import InstructionSettings
 from amplifier.app.text.context_blocks import context_block
+from amplifier_kit.files.open_flags import ADD_TO
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
+    "AGENTS_FILE",
     "INSTRUCTIONS_LOADED",
     "InstructionFile",
     "Instructions",
+    "add_note",
     "load_instructions",
 ]
 
 INSTRUCTIONS_LOADED: Final = "instructions:loaded"
 """Sent when a session was opened that begins with such files, or was refused some; carries `files` and `notices`."""
+
+AGENTS_FILE: Final = "AGENTS.md"
+"""The file's name, in the root of a project."""
 
 
 @attrs.frozen(kw_only=True)
@@ -189,3 +197,40 @@ def _read(
 
 def _length(text: str) -> int:
     return len(text.encode())
+
+
+def add_note(places: Places, note: str) -> Path:
+    """Add a line to the end of a project's instructions, which the next session reads; it blocks.
+
+    The file is AGENTS.md, or what takes its place in the project's folder; it is made where it is missing.
+
+    Args:
+        places: where the project is.
+        note: the text; line ends become blanks.
+
+    Returns:
+        The file.
+
+    Raises:
+        AmplifierError: others wrote what is there, and nobody trusted it yet.
+        OSError: it cannot be written, or it is a link or no file.
+    """
+    name = name_in(places.root)
+    changed = [] if places.project is None else [name]
+    with trust_again(places, INSTRUCTIONS, changed):
+        _append(places.root / name, " ".join(note.split()))
+    return places.root / name
+
+
+def _append(path: Path, note: str) -> None:
+    # A link in the project could lead to any file that the person may write.
+    handle = os.open(path, os.O_RDWR | ADD_TO, 0o644)
+    with open(handle, "r+b") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(0, "it is no file", str(path))
+        separator = b""
+        if status.st_size:
+            file.seek(-1, os.SEEK_END)
+            separator = b"" if file.read(1) == b"\n" else b"\n"
+        file.write(separator + b"- " + note.encode("utf-8", "replace") + b"\n")

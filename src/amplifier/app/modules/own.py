@@ -1,13 +1,14 @@
-"""The modules that are published with Amplifier, and what to type for one that is not installed."""
+"""The modules that are installed, those that are published with Amplifier, and what to type for one that is not."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from amplifier.kernel.modules.loader import ModuleInfo, ModuleLoader
 from amplifier_kit.installation import install_command
 
-__all__ = ["OWN_MODULES", "how_to_add", "how_to_get"]
+__all__ = ["OWN_MODULES", "how_to_add", "how_to_get", "list_modules"]
 
 OWN_MODULES: Final = frozenset(
     {
@@ -78,3 +79,13 @@ def _nearest(module: str, known: Sequence[str]) -> str | None:
     if near:
         return begin + near[0]
     return None
+
+
+def list_modules(kind: str | None = None) -> list[ModuleInfo]:
+    """List the modules that are installed or lie below `AMPLIFIER_MODULES`, sorted by id.
+
+    Args:
+        kind: only modules of this type.
+    """
+    found = ModuleLoader().discover()
+    return [module for module in found if kind in {None, module.type}]

@@ -1,6 +1,9 @@
-"""Saying where a module comes from, for a person: every layer, with the plan of their profile."""
+"""Where a module comes from, for a person: every layer, with the plan of their profile; what its source means now."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
 
 import attrs
 
@@ -12,12 +15,20 @@ from amplifier.app.profiles.compiler import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.sources.locations import GitLocation, PackageLocation
+from amplifier.app.sources.locations import (
+    GitLocation,
+    Location,
+    PackageLocation,
+    is_bare_name,
+)
+from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.pins import Pin
+from amplifier.app.sources.updates import Refresh
 from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["TracedModule", "resolver_of", "trace_module"]
+__all__ = ["TracedModule", "refresh_modules", "resolver_of", "trace_module"]
 
 
 @attrs.frozen(kw_only=True)
@@ -139,3 +150,50 @@ def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONVa
         if entry.get("module") == module
     )
     return next((source for source in sources if source is not None), None)
+
+
+def refresh_modules(
+    resolver: LayeredResolver, modules: Collection[str] = ()
+) -> Refresh:
+    """Look what the sources of modules are now: what `Refresh.pin` would change.
+
+    A repository is fetched. A package is compared as it is installed; nothing is installed.
+
+    Args:
+        resolver: says where modules come from.
+        modules: which; default every source that was pinned.
+
+    Raises:
+        FetchError: one cannot be fetched.
+        ConfigError: a module has no source that can be updated.
+    """
+    refresh = Refresh(resolver.cache)
+    sources = [_source_of(resolver, module) for module in modules]
+    if not modules:
+        sources = [pin.source for pin in resolver.cache.pins.all()]
+    for source in sources:
+        # What is written down as a package is one, also beside a folder of its name.
+        location: Location = PackageLocation(requirement=source)
+        if not is_bare_name(source):
+            location = read_location(source, Path("/"))
+        match location:
+            case GitLocation():
+                refresh.open(location)
+            case PackageLocation():
+                refresh.look_at(location)
+            case _:
+                raise ConfigError(
+                    [Problem(source, "it is no source that is pinned")],
+                    subject="lock file of modules",
+                )
+    return refresh
+
+
+def _source_of(resolver: LayeredResolver, module: str) -> str:
+    used = trace_module(module, resolver=resolver).used
+    if used is not None and isinstance(used.location, (GitLocation, PackageLocation)):
+        return str(used.location)
+    problem = "no layer names a source of it that may be used"
+    if used is not None:
+        problem = f"it comes from {used.location}, as it is there: nothing is pinned"
+    raise ConfigError([Problem(module, problem)], subject="choice of modules")

@@ -10,7 +10,7 @@ import attrs
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.plugins.abilities import Ability, abilities_of
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import is_plugin, own_plugins, read_plugin
 from amplifier_kit.trust import TrustStore, judge_project
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean

@@ -22,7 +22,7 @@ from amplifier.app.plugins.staged import StagedPlugin, stage_plugins
 from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key, find_module
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, read_plugin
 from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_list, as_object

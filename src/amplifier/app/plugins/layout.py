@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.sources.requirements import canonical_name
+from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import is_plugin, path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.errors import ConfigError, Problem

@@ -16,9 +16,8 @@ from amplifier.app.profiles.documents import Kind, ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary, is_address, refused
 from amplifier.app.profiles.selection import BUNDLE
 from amplifier.app.sources.absolute_sources import anchor_sources
-from amplifier.app.sources.locations import GitLocation
+from amplifier.app.sources.locations import GitLocation, canonical_name
 from amplifier.app.sources.parser import read_location
-from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject
 

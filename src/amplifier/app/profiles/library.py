@@ -13,13 +13,13 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.definitions import (
     DefinitionFile,
+    InvalidFile,
     is_definition,
     of_collections,
     of_project,
     of_user,
 )
 from amplifier.app.directories import FOLDER, Places, is_below
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.profiles.documents import Kind, ProfileFile, parse_file
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.settings import Settings, load_settings

@@ -10,17 +10,35 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import FOLDER, Places, is_below
+from amplifier.app.plan_entries import named_modules
 from amplifier_kit.files.documents import read_text
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["INSTRUCTIONS", "INSTRUCTION_FILES", "ProjectFiles", "items_of", "name_in"]
+__all__ = [
+    "INSTRUCTIONS",
+    "INSTRUCTION_FILES",
+    "ProjectFiles",
+    "UnreadFile",
+    "find_unread_files",
+    "items_of",
+    "name_in",
+]
 
 INSTRUCTIONS: Final = "instructions"
 """The kind of a project's files of which every folder down to the working directory has its own."""
 
 INSTRUCTION_FILES: Final = PROJECT_FILES[INSTRUCTIONS]
 """What such a file is called; of two in a folder the first is read."""
+
+_READERS: Final[Mapping[str, str]] = {
+    "hooks": "hooks-shell",
+    "mcp": "tool-mcp",
+    "plugins": "hooks-shell",
+    "skills": "tool-skills",
+}
+"""The module that reads each kind of a project's files; the kinds that are not here are the application's."""
 
 
 def items_of(places: Places, kind: str) -> tuple[str, ...]:
@@ -198,3 +216,36 @@ class ProjectFiles:
             raise ConfigError(
                 [Problem(str(other), problem)], subject="files of the project"
             )
+
+
+@attrs.frozen
+class UnreadFile:
+    """A file or folder of the project, by its path there, and the module that would read it."""
+
+    path: str
+    module: str
+
+    @property
+    def remedy(self) -> str:
+        """The command that lets new sessions read it."""
+        if self.module == _READERS["mcp"]:
+            # It shows what would be connected to, and asks.
+            return "amplifier mcp add"
+        return f"amplifier module add {self.module}"
+
+
+def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadFile]:
+    """Return the files of a project that would take effect if the plan had the module that reads them.
+
+    Args:
+        root: the project's folder.
+        plan: the session's mount plan.
+    """
+    mounted = {entry.get("module") for _, entry in named_modules(plan)}
+    return [
+        UnreadFile(path, module)
+        for kind, module in _READERS.items()
+        if module not in mounted
+        for path in PROJECT_FILES[kind]
+        if (root / path).exists()
+    ]

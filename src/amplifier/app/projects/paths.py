@@ -1,4 +1,4 @@
-"""The files and folders of a project, for completion: what git ignores is left out, and no program runs."""
+"""The files and folders of a project, for completion, and its branch: git's own files are read, and no program runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import attrs
 from amplifier_kit.files.gitignore import IgnoreRules
 from amplifier_kit.files.open_flags import LIST
 
-__all__ = ["ProjectPaths"]
+__all__ = ["ProjectPaths", "branch_of"]
 
 _MAX_ENTRIES: Final = 50_000
 _MAX_FOLDERS: Final = 20_000
 _SECONDS: Final = 5.0
 """For how long a listing is taken as the present one."""
+
+_MAX_BYTES: Final = 4096
+_REFS: Final = "ref: refs/heads/"
+_SHORT: Final = 8
 
 
 @attrs.define(eq=False)
@@ -82,3 +86,28 @@ def _entries(folder: Path, parent: str, rules: IgnoreRules) -> list[tuple[str, b
         for name, is_folder in names
         if name != ".git" and not rules.ignores((*parts, name), is_directory=is_folder)
     ]
+
+
+def branch_of(folder: Path) -> str:
+    """Return the branch that is checked out in a folder with `.git` in it: of none, the beginning of its commit.
+
+    It blocks, for as long as reading two small files takes. What cannot be read has no branch, which is empty text.
+    """
+    git = folder / ".git"
+    if git.is_file():  # a worktree, or a submodule: a file says where its data stand
+        named = _first_line(git)
+        if not named.startswith("gitdir: "):
+            return ""
+        git = folder / named.removeprefix("gitdir: ")
+    head = _first_line(git / "HEAD")
+    if head.startswith(_REFS):
+        return head.removeprefix(_REFS)
+    return head[:_SHORT]
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.readline(_MAX_BYTES).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
+        return ""

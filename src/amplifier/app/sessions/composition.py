@@ -12,8 +12,8 @@ import attrs
 
 from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.definitions import InvalidFile
 from amplifier.app.directories import Places
-from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.plans.base_plans import (
     DEFAULT_PROVIDER,
     PlanOptions,

@@ -8,8 +8,7 @@ import attrs
 
 from amplifier.app.modules.own import how_to_add
 from amplifier.app.plan_entries import named_modules
-from amplifier.app.profiles.compiler import CompiledProfile
-from amplifier.app.profiles.origins import ValueOrigin, flatten
+from amplifier.app.profiles.compiler import CompiledProfile, ValueOrigin, flatten
 from amplifier.app.sessions.composition import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator

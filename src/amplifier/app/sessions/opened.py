@@ -24,8 +24,8 @@ from amplifier.app.sessions.snapshot import describe
 from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
+from amplifier.app.store.choice import served_files
 from amplifier.app.store.interrupted import InterruptedTurn
-from amplifier.app.store.openers import served_files
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.states import CutOff

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
-from amplifier.app.projects.unread_files import find_unread_files
+from amplifier.app.projects.files import find_unread_files
 from amplifier.app.sessions.composition import Composition, compose, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.choice import FILES_OF_PROJECT, StoreChoice

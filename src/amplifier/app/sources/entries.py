@@ -16,11 +16,14 @@ from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.installers import Installer, find_installer
-from amplifier.app.sources.locations import GitLocation, PackageLocation, PathLocation
-from amplifier.app.sources.packages import look_at_package
+from amplifier.app.sources.locations import (
+    GitLocation,
+    PackageLocation,
+    PathLocation,
+    satisfies,
+)
 from amplifier.app.sources.parser import read_location
-from amplifier.app.sources.pins import Pin
-from amplifier.app.sources.requirements import satisfies
+from amplifier.app.sources.pins import Pin, look_at_package
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_kit.files.toml import read_toml

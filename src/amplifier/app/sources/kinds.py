@@ -13,8 +13,7 @@ from amplifier.app.sources.locations import (
     PackageLocation,
     PathLocation,
 )
-from amplifier.app.sources.packages import find_distribution, look_at_package
-from amplifier.app.sources.pins import SourcePins
+from amplifier.app.sources.pins import SourcePins, find_distribution, look_at_package
 from amplifier_sdk.contracts import ModuleSource
 from amplifier_sdk.errors import (
     AmplifierError,

@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from amplifier.app.sources.requirements import canonical_name
+from amplifier_kit.installation import install_command
+from amplifier_sdk.errors import AmplifierError
 
 __all__ = [
     "ARCHIVES",
@@ -19,9 +20,11 @@ __all__ = [
     "Location",
     "PackageLocation",
     "PathLocation",
+    "canonical_name",
     "hide_credentials",
     "is_bare_name",
     "path_of",
+    "satisfies",
 ]
 
 ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
@@ -32,6 +35,32 @@ _PACKAGE: Final = re.compile(
     rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])? *([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?"
 )
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def canonical_name(name: str) -> str:
+    """Return the one form of a name: lower case, with single dashes."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def satisfies(version: str, versions: str) -> bool:
+    """Tell whether a version is among some, such as `>=1.2,<2`; nothing and `*` stand for all.
+
+    Raises:
+        ValueError: the versions, or the version, cannot be read.
+        AmplifierError: the package that compares versions is not installed.
+    """
+    if versions.strip() in ("", "*"):
+        return True
+    try:
+        # an extra, and only where somebody asks for versions
+        from packaging.specifiers import SpecifierSet
+        from packaging.version import Version
+    except ImportError as error:
+        raise AmplifierError(
+            f"To compare versions, packaging is needed: {install_command('amplifier[cli]')}"
+        ) from error
+    # What is installed already was somebody's choice, a prerelease as well.
+    return SpecifierSet(versions).contains(Version(version), prereleases=True)
 
 
 @attrs.frozen(kw_only=True)

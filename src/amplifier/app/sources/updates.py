@@ -10,8 +10,7 @@ import attrs
 
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation, PackageLocation
-from amplifier.app.sources.packages import look_at_package
-from amplifier.app.sources.pins import Pin
+from amplifier.app.sources.pins import Pin, look_at_package
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 
 __all__ = ["Consent", "Refresh", "SourceChange"]

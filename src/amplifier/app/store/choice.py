@@ -2,21 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Final
 
 import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.settings.settings import Settings, load_settings
-from amplifier.app.store.openers import FILES, open_named_store
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.migration import Migration, migrate_sessions
 from amplifier.app.store.shared import SharedSessions
-from amplifier.app.store.store import SessionStore
-from amplifier_sdk.stores import SessionStore as OpenStore
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.stores import SessionStore, StoreOpener
 
-__all__ = ["FILES_OF_PROJECT", "StoreChoice"]
+__all__ = [
+    "FILES",
+    "FILES_OF_PROJECT",
+    "GROUP",
+    "StoreChoice",
+    "migrate_named",
+    "open_named_store",
+    "served_files",
+]
 
 _KEY: Final = ("sessions", "store")
+
+FILES: Final = "files"
+"""The name of the store of the project's files."""
+
+GROUP: Final = "amplifier.stores"
+"""The group of entry points of stores: by the scheme of their URLs, a function that opens one."""
+
+
+def served_files(places: Places, namespace: str = "default") -> ProjectSessions:
+    """Return where a server of a folder has what it stores of the sessions of a tenant, where that is in files."""
+    return ProjectSessions(places.state / "served" / namespace)
+
+
+async def migrate_named(
+    places: Places, *, source: str, target: str, only: Sequence[str], namespace: str
+) -> Migration:
+    """Move sessions from one store that a person named to another one.
+
+    Args:
+        places: the project whose files are meant.
+        source: where they are.
+        target: where they shall be.
+        only: the ids of those that are moved; empty for all.
+        namespace: whose sessions they are in a store that many share.
+
+    Raises:
+        ConfigError: both are the same, or no installed module knows such a store.
+        StoreError: a store refuses.
+        OSError: the system refuses.
+    """
+    if source == target:
+        problem = Problem("--to-store", "both stores are the same")
+        raise ConfigError([problem], subject="move")
+    async with AsyncExitStack() as stack:
+        opened = await open_named_store(source, places, namespace=namespace)
+        stack.push_async_callback(opened.aclose)
+        goal = await open_named_store(target, places, namespace=namespace)
+        stack.push_async_callback(goal.aclose)
+        return await migrate_sessions(opened, goal, only)
+
+
+async def open_named_store(
+    name: str, places: Places, *, namespace: str
+) -> SessionStore:
+    """Open a store; whoever opened it closes it.
+
+    Args:
+        name: `files`, or a URL.
+        places: the project whose files are meant.
+        namespace: whose sessions are meant in a store that many share.
+
+    Raises:
+        ConfigError: no installed module knows such a store.
+        StoreError: the store refuses.
+    """
+    if name == FILES:
+        return FileSessionStore(ProjectSessions.of(places))
+    scheme, separator, _ = name.partition("://")
+    for point in entry_points(group=GROUP, name=scheme):
+        if separator:
+            opener: StoreOpener = point.load()
+            return await opener(name, namespace=namespace)
+    known = sorted({f"{point.name}://…" for point in entry_points(group=GROUP)})
+    told = f"no store; known: {', '.join([FILES, *known])}"
+    if scheme in ("postgres", "postgresql"):
+        told += ". Install amplifier-module-store-postgres"
+    # a URL may hold a password
+    raise ConfigError([Problem(scheme, told)], subject="choice of a store")
 
 
 @attrs.frozen(kw_only=True)
@@ -32,7 +113,7 @@ class StoreChoice:
     store: str | None = None
     namespace: str | None = None
 
-    def sessions(self, places: Places) -> SessionStore:
+    def sessions(self, places: Places) -> ProjectSessions:
         """Return the sessions as every command uses them.
 
         Raises:
@@ -41,14 +122,14 @@ class StoreChoice:
         settings = load_settings(places)
         name = self._name(settings)
         if name == FILES:
-            return SessionStore.of(places)
+            return ProjectSessions.of(places)
         namespace = self._namespace(settings, places)
         return SharedSessions.of_store(
             partial(open_named_store, name, places, namespace=namespace),
             places.state / "sessions",
         )
 
-    async def opened(self, places: Places) -> OpenStore:
+    async def opened(self, places: Places) -> SessionStore:
         """Open the store; whoever opened it closes it.
 
         Raises:

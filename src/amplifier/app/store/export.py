@@ -13,7 +13,7 @@ import attrs
 
 from amplifier.app.store.reader import StoredHistory, conversation, words_of
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.text.markdown import fenced
+from amplifier.app.text.context_blocks import fenced
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 

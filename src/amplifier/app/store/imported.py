@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -12,7 +14,6 @@ from anyio import to_thread
 
 from amplifier.app.store import export
 from amplifier.app.store.fork import with_turns
-from amplifier.app.store.original_transcripts import is_transcript, read_transcript
 from amplifier.app.store.reader import turns_of
 from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
@@ -22,10 +23,17 @@ from amplifier.kernel.budgets.expenses import Spending
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.history import repair
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["MAX_BYTES", "import_session", "read_export"]
+__all__ = [
+    "MAX_BYTES",
+    "METADATA",
+    "import_session",
+    "is_transcript",
+    "read_export",
+    "read_transcript",
+]
 
 MAX_BYTES: Final = 64_000_000
 """How large a file may be."""
@@ -42,6 +50,8 @@ _TAKEN: Final = (
     "spending",
 )
 """What is believed of an imported record: nothing that decides what a session is made of."""
+
+METADATA: Final = "metadata.json"
 
 
 async def import_session(
@@ -190,3 +200,82 @@ def _read(path: Path, subject: str) -> JSONValue:
 
 def _problem(subject: str, place: str, message: str) -> ConfigError:
     return ConfigError([Problem(place, message)], subject=subject)
+
+
+def is_transcript(path: Path) -> bool:
+    """Whether a file is named as the original's transcripts are."""
+    return path.suffix == ".jsonl"
+
+
+def read_transcript(path: Path) -> JSONObject:
+    """Return what an export of the session would hold: each message of a person begins a turn.
+
+    Raises:
+        ConfigError: a line is no message.
+        OSError: the file cannot be read.
+    """
+    messages: list[JSONValue] = []
+    turn = 0
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        message = _message(line, path, number)
+        if message.get("role") == "user" or turn == 0:
+            turn += 1
+        messages.append({"turn": f"turn-{turn}", "message": message})
+    return {
+        "format": export.FORMAT,
+        "version": export.VERSION,
+        "session": _about(path, messages),
+        "messages": messages,
+    }
+
+
+def _message(line: bytes, path: Path, number: int) -> JSONObject:
+    try:
+        message: JSONValue = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _bad_line(path, number, f"it is no JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise _bad_line(path, number, "a message is an object")
+    return message
+
+
+def _bad_line(path: Path, number: int, message: str) -> ConfigError:
+    return ConfigError(
+        [Problem(f"line {number}", message)], subject=f"file {str(path)!r}"
+    )
+
+
+def _about(path: Path, messages: list[JSONValue]) -> JSONObject:
+    """Return what is known of the session, of which nothing decides what it is made of."""
+    known = _metadata(path.with_name(METADATA))
+    about: JSONObject = {"session_id": str(uuid4()), "prompt": _prompt(messages)}
+    for key in ("session_id", "name"):
+        value = known.get(key)
+        if isinstance(value, str) and value:
+            about[key] = value
+    created = known.get("created")
+    if isinstance(created, str):
+        # else the time of the import stands in its place
+        with suppress(ValueError):
+            about["created"] = datetime.fromisoformat(created).timestamp()
+    return about
+
+
+def _metadata(path: Path) -> JSONObject:
+    try:
+        known: JSONValue = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _prompt(messages: list[JSONValue]) -> str:
+    for item in messages:
+        match item:
+            case {"message": {"role": "user", "content": str() as text}}:
+                return text[:120]
+            case _:
+                continue
+    return ""

@@ -10,6 +10,7 @@ __all__ = [
     "CONTEXT_TAIL",
     "context_block",
     "context_head",
+    "fenced",
     "guard_context",
     "is_context_block",
 ]
@@ -44,3 +45,10 @@ def guard_context(content: str) -> str:
 def is_context_block(content: object) -> bool:
     """Whether a message's content begins with a block."""
     return isinstance(content, str) and content.startswith(_BEGINNING)
+
+
+def fenced(text: str) -> str:
+    """Put a text into a fence that it cannot end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"

@@ -1,13 +1,19 @@
-"""Figures as people read them: durations, amounts of money, large numbers."""
+"""Figures and JSON values as people read them: durations, amounts of money, large numbers, names and texts in lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-__all__ = ["dollars", "duration_text", "short_number"]
+from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["dollars", "duration_text", "short_number", "value_text"]
 
 _LEAST: Final = Decimal("0.000001")
+
+_STEP: Final = "  "
+_WORDS: Final[Mapping[object, str]] = {None: "none", True: "yes", False: "no"}
 
 
 def dollars(value: Decimal) -> str:
@@ -41,3 +47,47 @@ def short_number(value: float) -> str:
                 return f"{scaled:.1f}{unit}"
             return f"{scaled:.0f}{unit}"
     return f"{value:.0f}"
+
+
+def value_text(value: JSONValue) -> str:
+    """Write a value in lines: `name: value`, `- item`, and of a text of several lines those below its name."""
+    return "\n".join(_lines(value))
+
+
+def _lines(value: JSONValue) -> Iterator[str]:
+    """Yield the lines of a value that stands by itself."""
+    if isinstance(value, str):
+        yield from value.splitlines()
+    elif isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            yield from _led(f"{name}:", item)
+    elif isinstance(value, Sequence) and value:
+        for item in value:
+            yield from _led("-", item)
+    else:
+        yield _word(value)
+
+
+def _led(lead: str, value: JSONValue) -> Iterator[str]:
+    """Yield the lines of a value behind its name, or behind the sign of an item."""
+    if _is_short(value):
+        yield f"{lead} {_word(value)}".rstrip()
+        return
+    yield lead
+    for line in _lines(value):
+        yield f"{_STEP}{line}"
+
+
+def _is_short(value: JSONValue) -> bool:
+    """Tell whether a value fits behind its name."""
+    if isinstance(value, str):
+        return "\n" not in value
+    return not value or not isinstance(value, (Mapping, Sequence))
+
+
+def _word(value: JSONValue) -> str:
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    if isinstance(value, (Mapping, list, tuple)):
+        return "none"
+    return str(value)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from amplifier.app.text.markdown import fenced
+from amplifier.app.text.context_blocks import fenced
 from amplifier_sdk.content import (
     ContentBlock,
     ReasoningBlock,

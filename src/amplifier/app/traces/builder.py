@@ -20,7 +20,6 @@ from amplifier.app.logs.summaries import (
     summary_of,
     text_of,
 )
-from amplifier.app.traces.answers import answer_sections
 from amplifier.app.traces.model import (
     Compaction,
     ModelCall,
@@ -29,9 +28,8 @@ from amplifier.app.traces.model import (
     Status,
     TraceTotals,
 )
-from amplifier.app.traces.steps import TraceStep, rows_of
-from amplifier.app.traces.texts import Texts, arguments_words, words
-from amplifier.app.traces.tree import StepTree
+from amplifier.app.traces.texts import Texts, answer_sections, arguments_words, words
+from amplifier.app.traces.tree import StepTree, TraceStep, rows_of
 from amplifier_kit.logs.records import LogRecord
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue

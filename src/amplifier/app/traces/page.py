@@ -10,16 +10,30 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from pathlib import Path
+from typing import Final
 
+import attrs
+
+from amplifier.app.logs.library import SessionLog
+from amplifier.app.logs.merge import Logs
+from amplifier.app.logs.selection import LineFilter
 from amplifier.app.text.figures import dollars, duration_text, short_number
+from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.charts import cost_chart, token_chart
 from amplifier.app.traces.model import Row, SessionTrace
+from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["page_data", "render_page"]
+__all__ = ["PAGE_FILE", "page_data", "read_trace", "render_page", "write_page"]
+
+
+PAGE_FILE: Final = "trace.html"
+"""The name of a session's page in its folder."""
 
 
 def render_page(trace: SessionTrace) -> str:
@@ -139,3 +153,24 @@ def _charts(trace: SessionTrace) -> str:
         f"<figure><figcaption>Tokens of each call {legend}</figcaption>{token_chart(trace)}</figure>"
         f"<figure><figcaption>{second}</figcaption>{cost_chart(trace)}</figure>"
     )
+
+
+def read_trace(logs: Sequence[SessionLog]) -> SessionTrace:
+    """Read the logs of a session, which is the first, and of those it made.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    with Logs.take([log.path for log in logs]) as taken:
+        trace = build_trace(taken.select(LineFilter()), logs[0].session_id)
+        taken.count_torn()
+        return attrs.evolve(trace, damaged=taken.damaged)
+
+
+def write_page(trace: SessionTrace, path: Path) -> None:
+    """Write the page of a trace, in place of an earlier one; for the person alone.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    write_private(path, render_page(trace).encode())

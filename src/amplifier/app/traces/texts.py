@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
 
 import attrs
 
+from amplifier.app.logs.summaries import text_of
 from amplifier_kit.terminal import visible
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Texts", "arguments_words", "words"]
+__all__ = ["Texts", "answer_sections", "arguments_words", "words"]
 
 _LONGEST: Final = 20_000
 _TOTAL: Final = 24_000_000
 _SHORT: Final = 200
 _LABEL: Final = 160
+
+_Part: TypeAlias = tuple[str | None, str, str]
 
 
 @attrs.define(eq=False)
@@ -90,3 +93,55 @@ def _compact(value: JSONValue) -> str:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:
         return "(nested too deep to be written)"
+
+
+def answer_sections(data: Mapping[str, JSONValue], texts: Texts) -> Iterator[_Part]:
+    """Yield of a `provider:response` the role, the title and the text of each part; no role is no message."""
+    response = data.get("response")
+    if not isinstance(response, Mapping):
+        if response is not None:
+            yield "assistant", "Answer", texts.of(response)
+        return
+    content = response.get("content")
+    if isinstance(content, list):
+        blocks = content
+    else:
+        blocks = [] if content is None else [content]
+    for block in blocks:
+        yield _part(block, texts)
+    calls = response.get("tool_calls")
+    if isinstance(calls, list) and not any(
+        _kind(block) == "tool_call" for block in blocks
+    ):
+        for call in calls:
+            yield "call", "Calls", texts.of(call)
+    for key, title in (
+        ("finish_reason", "Ended because of"),
+        ("degradation", "Degradations"),
+    ):
+        if response.get(key):
+            yield None, title, texts.of(response[key])
+
+
+def _part(block: JSONValue, texts: Texts) -> _Part:
+    if not isinstance(block, Mapping):
+        return "assistant", "Answer", texts.of(block)
+    match _kind(block):
+        case "text":
+            return "assistant", "Answer", texts.of(block.get("text"))
+        case "thinking":
+            return "thinking", "Thinking", texts.of(block.get("thinking"))
+        case "tool_call":
+            return (
+                "call",
+                "Calls",
+                texts.of({"name": block.get("name"), "arguments": block.get("input")}),
+            )
+        case kind:
+            return "assistant", kind or "Answer", texts.of(dict(block))
+
+
+def _kind(block: JSONValue) -> str:
+    if isinstance(block, Mapping):
+        return text_of(block.get("type"))
+    return ""

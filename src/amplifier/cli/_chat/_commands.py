@@ -10,7 +10,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.commands.inspection_commands import InspectionCommands
-from amplifier.app.instructions.agents_file import AGENTS_FILE, add_note
+from amplifier.app.instructions.files import AGENTS_FILE, add_note
 from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._children import ChildSessions

@@ -17,7 +17,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
 from amplifier.app.commands.typed_shell import SHELL_MARK, run_typed
-from amplifier.app.projects.branches import branch_of
+from amplifier.app.projects.paths import branch_of
 from amplifier.app.sessions.composition import display_of
 from amplifier.app.sessions.live_figures import LiveFigures
 from amplifier.app.settings.schema import DisplaySettings

@@ -8,7 +8,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.commands.builtin import make_registry
-from amplifier.app.commands.session_modes import MODES
+from amplifier.app.commands.modes import MODES
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import FOLDER
 from amplifier.app.sessions.opened import open_session

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.text.values import value_text
+from amplifier.app.text.figures import value_text
 from amplifier.cli._diffs import DIFF, diff_of
 from amplifier_kit.redaction import SinkRedactor
 from amplifier_sdk.chat import ToolCall
