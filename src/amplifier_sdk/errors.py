@@ -175,6 +175,17 @@ class ConfigError(AmplifierError, ValueError):
             f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}"
         )
 
+    @classmethod
+    def of(cls, path: str, message: str, *, subject: str = "configuration") -> Self:
+        """Return the error of one problem.
+
+        Args:
+            path: the place of the problem, empty for the whole.
+            message: what is wrong there.
+            subject: what has the problem.
+        """
+        return cls([Problem(path, message)], subject=subject)
+
     @property
     def in_one_line(self) -> str:
         """The problems alone, for where the subject is known already."""

@@ -219,6 +219,13 @@ def test_a_configuration_error_lists_every_problem() -> None:
     )
 
 
+def test_a_configuration_error_of_one_problem() -> None:
+    error = ConfigError.of("a", "b", subject="mount plan")
+
+    assert error.problems == (Problem("a", "b"),)
+    assert str(error) == "The mount plan has 1 problem:\n  a: b"
+
+
 def test_a_cancelled_turn_keeps_its_partial_text() -> None:
     assert str(TurnCancelled("half")) == "The turn was cancelled"
     assert (

@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.documents import read_text
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = [
     "DefinitionFile",
@@ -79,8 +79,7 @@ class DefinitionFile:
             ConfigError: it cannot be read, or nobody trusted it.
         """
         if self.refusal is not None:
-            problem = Problem(self.name, self.refusal)
-            raise ConfigError([problem], subject="choice of files")
+            raise ConfigError.of(self.name, self.refusal, subject="choice of files")
         if self.kind is None:
             return read_text(self.path).encode()
         return project.read(self.kind, self.path)

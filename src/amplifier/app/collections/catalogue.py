@@ -18,7 +18,7 @@ from amplifier.app.sources.locations import (
     is_bare_name,
 )
 from amplifier.app.sources.parser import read_archive, read_location
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = ["Catalogue"]
 
@@ -92,9 +92,8 @@ class Catalogue:
                 or f"; known: {', '.join(sorted(self.sources))}"
             )
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
-            raise ConfigError(
-                [Problem(source, f"no such collection{hint}; {remedy}")],
-                subject="catalogue",
+            raise ConfigError.of(
+                source, f"no such collection{hint}; {remedy}", subject="catalogue"
             )
         return _read(*found), canonical_name(source)
 

@@ -19,7 +19,7 @@ from amplifier.app.directories import Places
 from amplifier.app.fetched.lock import FetchedEntry
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.locations import canonical_name
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["ShownCollection", "list_collections", "show_collection"]
@@ -116,7 +116,7 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
     )
     if chosen is None:
         problem = f"no such collection{did_you_mean(name, [collection.name for collection in found])}"
-        raise ConfigError([Problem(name, problem)], subject="choice of collections")
+        raise ConfigError.of(name, problem, subject="choice of collections")
     return chosen
 
 

@@ -23,7 +23,7 @@ from amplifier.app.sources.locations import (
 from amplifier.kernel.reports import report
 from amplifier_kit.files.toml import read_toml
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = [
     "METADATA",
@@ -183,7 +183,7 @@ class CollectionLibrary:
         """
         if (folder := self.untrusted.get(canonical_name(name))) is not None:
             problem = self.project.refusal("profiles", self.places.root / folder)
-            raise ConfigError([Problem(name, problem)], subject="choice of collections")
+            raise ConfigError.of(name, problem, subject="choice of collections")
 
     def known(self, name: str) -> Collection | None:
         """Return the collection of a name among those that may be used, whatever an untrusted folder has of it.
@@ -193,9 +193,8 @@ class CollectionLibrary:
         """
         found = self.all().get(canonical_name(name))
         if found is None and canonical_name(name) in self._refused:
-            raise ConfigError(
-                [Problem("", self._refused[canonical_name(name)])],
-                subject=f"collection {name!r}",
+            raise ConfigError.of(
+                "", self._refused[canonical_name(name)], subject=f"collection {name!r}"
             )
         return found
 
@@ -228,7 +227,7 @@ class CollectionLibrary:
         found = self.find(name)
         if found is None:
             problem = f"no such collection{did_you_mean(name, list(self.all()))}"
-            raise ConfigError([Problem(name, problem)], subject="choice of collections")
+            raise ConfigError.of(name, problem, subject="choice of collections")
         return found
 
     def _refuse(self, name: str, problem: str) -> None:
@@ -332,7 +331,7 @@ def _requires(value: object, file: Path) -> dict[str, str]:
             f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
         )
         place = "tool.amplifier.collection.requires"
-        raise ConfigError([Problem(place, problem)], subject=f"file {str(file)!r}")
+        raise ConfigError.of(place, problem, subject=f"file {str(file)!r}")
     return {canonical_name(name): versions for name, versions in entries.items()}
 
 

@@ -29,7 +29,7 @@ from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import ArchiveLocation, Location
 from amplifier.app.sources.trees import has_digest
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 
 __all__ = ["Change", "CollectionInstaller"]
 
@@ -176,8 +176,8 @@ class CollectionInstaller:
                 # it.
                 if found.collection.name != entry.name:
                     problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
-                    raise ConfigError(
-                        [Problem(entry.name, problem)], subject="choice of collections"
+                    raise ConfigError.of(
+                        entry.name, problem, subject="choice of collections"
                     )
             changes = [self._change(found, locked) for found in staged]
             changed = [
@@ -211,9 +211,7 @@ class CollectionInstaller:
                 problem = (
                     f"{', '.join(needed)} needs it; remove that first, or give --force"
                 )
-                raise ConfigError(
-                    [Problem(name, problem)], subject="choice of collections"
-                )
+                raise ConfigError.of(name, problem, subject="choice of collections")
             FetchedFolders(self.lock).drop(name)
         return FetchedFolders(self.lock).folder / name
 
@@ -234,9 +232,7 @@ class CollectionInstaller:
                 verdict.reason
                 or "it is as it was installed; there is nothing to accept"
             )
-            raise ConfigError(
-                [Problem(entry.name, problem)], subject="choice of collections"
-            )
+            raise ConfigError.of(entry.name, problem, subject="choice of collections")
         with self._changing():
             # Without an entry there is nothing to compare with, and that is what makes
             # it the person's own.
@@ -275,7 +271,7 @@ class CollectionInstaller:
         if name in locked:
             known = f"from {locked[name].source}; run 'amplifier collection update {name}', or {remedy}"
         problem = f"it is there already, {known}"
-        raise ConfigError([Problem(name, problem)], subject="choice of collections")
+        raise ConfigError.of(name, problem, subject="choice of collections")
 
     def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
         """Stage what is needed as well, where the catalogue knows it, and check that all fit together."""

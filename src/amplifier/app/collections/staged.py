@@ -92,8 +92,8 @@ def _checked(folder: Path, source: str, commit: str | None) -> Staged:
         ]
         raise ConfigError(problems, subject=f"collection from {source!r}") from error
     except ModuleError as error:
-        raise ConfigError(
-            [Problem("", str(error))], subject=f"collection from {source!r}"
+        raise ConfigError.of(
+            "", str(error), subject=f"collection from {source!r}"
         ) from error
     if not _NAME.fullmatch(collection.name) or collection.name in _TAKEN:
         _refuse(
@@ -123,4 +123,4 @@ def _modules(collection: Collection, folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _refuse(source: str, problem: str) -> NoReturn:
-    raise ConfigError([Problem(source, problem)], subject="choice of collections")
+    raise ConfigError.of(source, problem, subject="choice of collections")

@@ -15,7 +15,7 @@ from amplifier.app.sources.locations import (
     PathLocation,
 )
 from amplifier.app.sources.trees import clean_tree, copy_tree
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["bring"]
 
@@ -67,4 +67,4 @@ def bring(
 
 
 def _refuse(source: str, problem: str) -> NoReturn:
-    raise ConfigError([Problem(source, problem)], subject="source")
+    raise ConfigError.of(source, problem, subject="source")

@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["FetchedEntry", "FetchedLock"]
@@ -119,9 +119,7 @@ class FetchedLock:
         if found is None:
             noun = self.kind.removesuffix("s")
             problem = f"no such {noun} is installed{did_you_mean(name, list(locked))}"
-            raise ConfigError(
-                [Problem(name, problem)], subject=f"lock file {str(self.path)!r}"
-            )
+            raise ConfigError.of(name, problem, subject=f"lock file {str(self.path)!r}")
         return found
 
     def _read(self, content: JSONValue) -> dict[str, FetchedEntry]:
@@ -159,9 +157,8 @@ class FetchedLock:
         remedy = (
             f"restore it, or remove it and install the {self.kind} anew with --force"
         )
-        raise ConfigError(
-            [Problem("", f"{problem}; {remedy}")],
-            subject=f"lock file {str(self.path)!r}",
+        raise ConfigError.of(
+            "", f"{problem}; {remedy}", subject=f"lock file {str(self.path)!r}"
         )
 
 

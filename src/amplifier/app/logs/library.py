@@ -14,7 +14,7 @@ from amplifier.app.directories import Places
 from amplifier.app.store.stored import read_outline
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.logs.records import LOG_FILE, LogRecord, decode_record
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["LogLibrary", "SessionLog"]
 
@@ -50,9 +50,7 @@ class SessionLog:
             ConfigError: there is no such file.
         """
         if not path.is_file():
-            raise ConfigError(
-                [Problem(str(path), "no such file")], subject="choice of a log"
-            )
+            raise ConfigError.of(str(path), "no such file", subject="choice of a log")
         first = _first_record(path)
         return cls(
             path=path,
@@ -82,11 +80,11 @@ class LogLibrary:
             log = _read(folder)
             if log is not None and log.parent_id is None:
                 return log
-        problem = Problem(
+        raise ConfigError.of(
             str(self.places.root),
             "no session of this project has a log; the module hooks-logging writes them",
+            subject="choice of a log",
         )
-        raise ConfigError([problem], subject="choice of a log")
 
     def find(self, name: str) -> SessionLog:
         """Return the log of a session by its id, or by the beginning of one or its name.
@@ -107,9 +105,8 @@ class LogLibrary:
         for roots in places:
             if found := _meant(name, self._logs(roots)):
                 return _the_only(name, found)
-        raise ConfigError(
-            [Problem(name, "no session of this id or name has a log")],
-            subject="choice of a log",
+        raise ConfigError.of(
+            name, "no session of this id or name has a log", subject="choice of a log"
         )
 
     def family(self, log: SessionLog) -> list[SessionLog]:
@@ -254,6 +251,6 @@ def _the_only(name: str, found: Sequence[SessionLog]) -> SessionLog:
     if len(choice) == 1:
         return choice[0]
     ids = ", ".join(log.session_id for log in choice[:10])
-    raise ConfigError(
-        [Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a log"
+    raise ConfigError.of(
+        name, f"ambiguous; the sessions are {ids}", subject="choice of a log"
     )

@@ -14,7 +14,7 @@ import attrs
 from amplifier.app.logs.reader import LogLine
 from amplifier.app.text.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_kit.logs.records import LEVELS, LogLevel, LogRecord
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["LineFilter", "comparable", "parse_since"]
@@ -117,11 +117,11 @@ def parse_since(text: str, now: datetime | None = None) -> str:
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC).strftime(_FORM)[:-3]
     except (ValueError, OverflowError):
-        problem = Problem(
+        raise ConfigError.of(
             text,
             "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00",
-        )
-        raise ConfigError([problem], subject="--since") from None
+            subject="--since",
+        ) from None
 
 
 def _written(now: datetime | None, *, seconds: int) -> str:

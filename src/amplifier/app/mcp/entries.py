@@ -96,9 +96,8 @@ class ServerEntry:
         pairs = [given.partition("=") for given in self.env]
         for name, _, _ in pairs:
             if not _VARIABLE.fullmatch(name):
-                raise ConfigError(
-                    [Problem("--env", f"NAME or NAME=VALUE; got {name!r}")],
-                    subject="MCP server",
+                raise ConfigError.of(
+                    "--env", f"NAME or NAME=VALUE; got {name!r}", subject="MCP server"
                 )
         return {
             name: value if equals else f"${{{name}}}" for name, equals, value in pairs
@@ -108,9 +107,8 @@ class ServerEntry:
         pairs = [given.partition(":") for given in self.headers]
         for name, colon, _ in pairs:
             if not colon or not _HEADER.fullmatch(name):
-                raise ConfigError(
-                    [Problem("--header", f"'NAME: VALUE'; got {name!r}")],
-                    subject="MCP server",
+                raise ConfigError.of(
+                    "--header", f"'NAME: VALUE'; got {name!r}", subject="MCP server"
                 )
         return {name: value.strip() for name, _, value in pairs}
 
@@ -142,25 +140,18 @@ def add_server(
         OSError: the file cannot be written.
     """
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise ConfigError(
-            [
-                Problem(
-                    "NAME",
-                    f"up to {_LONGEST_NAME} letters, digits, '-' and single '_', such as 'git'; got {name!r}",
-                )
-            ],
+        raise ConfigError.of(
+            "NAME",
+            f"up to {_LONGEST_NAME} letters, digits, '-' and single '_', such as 'git'; got {name!r}",
             subject="MCP server",
         )
 
     def added(values: JSONObject) -> list[tuple[Key, JSONValue]]:
         listed, index = _module_of(values)
         if name in _servers_of(listed, index) and not force:
-            raise ConfigError(
-                [
-                    Problem(
-                        name, f"the scope {scope} has it already; --force replaces it"
-                    )
-                ],
+            raise ConfigError.of(
+                name,
+                f"the scope {scope} has it already; --force replaces it",
                 subject="MCP server",
             )
         # The module fills references in when it connects: a variable that is not set concerns this server alone.
@@ -268,8 +259,9 @@ def _unknown(
             did_you_mean(name, known)
             or f"; it has {', '.join(sorted(known)) or 'none'}"
         )
-    return ConfigError(
-        [Problem(name, f"the scope {scope} has no server of this name{hint}")],
+    return ConfigError.of(
+        name,
+        f"the scope {scope} has no server of this name{hint}",
         subject="MCP server",
     )
 

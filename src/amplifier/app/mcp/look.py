@@ -19,7 +19,7 @@ from amplifier_kit.installation import install_command
 from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import AmplifierError, ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -154,9 +154,7 @@ async def _opened(
 
 def _unknown(name: str, known: Sequence[str]) -> ConfigError:
     hint = did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
-    return ConfigError(
-        [Problem(name, f"there is no such server{hint}")], subject="MCP server"
-    )
+    return ConfigError.of(name, f"there is no such server{hint}", subject="MCP server")
 
 
 def _servers(contributed: object) -> list[ShownServer]:

@@ -25,7 +25,7 @@ from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.pins import Pin
 from amplifier.app.sources.updates import Refresh
 from amplifier.kernel.modules.loader import ModuleLoader
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["TracedModule", "refresh_modules", "resolver_of", "trace_module"]
@@ -182,8 +182,9 @@ def refresh_modules(
             case PackageLocation():
                 refresh.look_at(location)
             case _:
-                raise ConfigError(
-                    [Problem(source, "it is no source that is pinned")],
+                raise ConfigError.of(
+                    source,
+                    "it is no source that is pinned",
                     subject="lock file of modules",
                 )
     return refresh
@@ -196,4 +197,4 @@ def _source_of(resolver: LayeredResolver, module: str) -> str:
     problem = "no layer names a source of it that may be used"
     if used is not None:
         problem = f"it comes from {used.location}, as it is there: nothing is pinned"
-    raise ConfigError([Problem(module, problem)], subject="choice of modules")
+    raise ConfigError.of(module, problem, subject="choice of modules")

@@ -30,7 +30,6 @@ from amplifier_sdk.errors import (
     ModuleError,
     ModuleLoadError,
     ModuleNotFoundError,
-    Problem,
 )
 
 __all__ = ["LayeredResolver", "Tried", "make_resolver"]
@@ -233,8 +232,9 @@ class LayeredResolver:
             name.startswith(prefix) and name.endswith(".py")
             for name in self.project.untrusted("modules")
         ):
-            raise ConfigError(
-                [Problem(module_id, self.project.refusal("modules", folder))],
+            raise ConfigError.of(
+                module_id,
+                self.project.refusal("modules", folder),
                 subject="choice of modules",
             )
         if not any(
@@ -268,9 +268,7 @@ class LayeredResolver:
                 and _offers(folder, module_id)
             ):
                 problem = self.project.refusal("profiles", folder)
-                raise ConfigError(
-                    [Problem(module_id, problem)], subject="choice of modules"
-                )
+                raise ConfigError.of(module_id, problem, subject="choice of modules")
         for name, folder in self._projects:
             if _offers(folder, module_id):
                 return f"{name}: {folder}", PathLocation(path=folder)

@@ -17,7 +17,7 @@ from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_kit.files.documents import read_document
 from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -200,8 +200,9 @@ def default_plan(
     ]
     missing = [module for module in needed if module not in installed]
     if missing:
-        raise ConfigError(
-            [Problem(", ".join(missing), _remedy(missing, installed))],
+        raise ConfigError.of(
+            ", ".join(missing),
+            _remedy(missing, installed),
             subject="default mount plan",
         )
     own: JSONObject = {

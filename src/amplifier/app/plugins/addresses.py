@@ -16,7 +16,7 @@ from amplifier.app.sources.locations import (
     PathLocation,
 )
 from amplifier.app.sources.parser import read_archive, read_location
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["read_address"]
 
@@ -79,4 +79,4 @@ def _repository(
 
 
 def _refuse(text: str, problem: str) -> NoReturn:
-    raise ConfigError([Problem(ascii(text[:300]), problem)], subject="source")
+    raise ConfigError.of(ascii(text[:300]), problem, subject="source")

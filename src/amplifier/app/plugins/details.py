@@ -13,7 +13,7 @@ from amplifier.app.plugins.abilities import Ability, abilities_of
 from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import is_plugin, own_plugins, read_plugin
 from amplifier_kit.trust import TrustStore, judge_project
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["PluginState", "ShownPlugin", "list_plugins", "show_plugin"]
@@ -105,9 +105,8 @@ def show_plugin(name: str, places: Places) -> ShownPlugin:
     found = known.get(name) or known.get(canonical_name(name))
     if found is None:
         hint = did_you_mean(name, list(known)) or "; 'amplifier plugin list' lists them"
-        raise ConfigError(
-            [Problem(name, f"there is no such plugin{hint}")],
-            subject="choice of plugins",
+        raise ConfigError.of(
+            name, f"there is no such plugin{hint}", subject="choice of plugins"
         )
     return found
 

@@ -27,7 +27,7 @@ from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, read_plugin
 from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.trust import TrustStore
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["PluginChange", "PluginConsent", "PluginInstaller"]
@@ -263,9 +263,8 @@ class PluginInstaller:
         known = f"in {folder}; {remedy}"
         if change.before is not None:
             known = f"from {change.before.source}; run 'amplifier plugin update {name}', or {remedy}"
-        raise ConfigError(
-            [Problem(name, f"it is there already, {known}")],
-            subject="choice of plugins",
+        raise ConfigError.of(
+            name, f"it is there already, {known}", subject="choice of plugins"
         )
 
     def _put(self, changes: Sequence[PluginChange], agree: PluginConsent) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import is_plugin, path_inside
 from amplifier_kit.files.documents import read_mapping
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["lay_out", "name_of", "plugin_name"]
@@ -52,9 +52,7 @@ def plugin_name(text: str) -> str:
     name = canonical_name("-".join(text.split()))
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         problem = f"a name has up to {_LONGEST_NAME} letters, digits and '-'"
-        raise ConfigError(
-            [Problem(ascii(text[:80]), problem)], subject="name of a plugin"
-        )
+        raise ConfigError.of(ascii(text[:80]), problem, subject="name of a plugin")
     return name
 
 
@@ -79,7 +77,7 @@ def lay_out(folder: Path, name: str, entry: Mapping[str, JSONValue]) -> None:
         for key in given:
             if key in manifest and key in (*_PARTS, *_FILES):
                 problem = "the marketplace and the plugin's manifest both say it"
-                raise ConfigError([Problem(key, problem)], subject=f"plugin {name!r}")
+                raise ConfigError.of(key, problem, subject=f"plugin {name!r}")
         manifest = {**given, **manifest}
     if "skills" not in manifest and _has_skills_alone(folder):
         manifest["skills"] = "./"
@@ -90,7 +88,7 @@ def lay_out(folder: Path, name: str, entry: Mapping[str, JSONValue]) -> None:
             problem = (
                 f"it has nothing that works here, only {', '.join(without_effect)}"
             )
-        raise ConfigError([Problem(name, problem)], subject="source")
+        raise ConfigError.of(name, problem, subject="source")
     path = folder / _MANIFEST
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({**manifest, "name": name}, indent=2, sort_keys=True))

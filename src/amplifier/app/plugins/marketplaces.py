@@ -132,7 +132,7 @@ class Marketplace:
         return location
 
     def _refuse(self, name: str, problem: str) -> NoReturn:
-        raise ConfigError([Problem(name, problem)], subject="marketplace")
+        raise ConfigError.of(name, problem, subject="marketplace")
 
 
 def read_marketplace(root: Path) -> Marketplace | None:
@@ -150,7 +150,7 @@ def read_marketplace(root: Path) -> Marketplace | None:
     plugins = tuple(filter(None, map(_offered, listed[:_MAX_PLUGINS])))
     if not plugins:
         problem = "it lists no plugin that has a name and a source"
-        raise ConfigError([Problem("plugins", problem)], subject=f"file {_FILE!r}")
+        raise ConfigError.of("plugins", problem, subject=f"file {_FILE!r}")
     return Marketplace(
         root=root,
         base=root / base.strip("/") if isinstance(base, str) else root,

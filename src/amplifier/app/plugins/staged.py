@@ -198,4 +198,4 @@ def _last_part(location: Location | ArchiveLocation) -> str:
 
 
 def _refuse(subject: str, problem: str) -> NoReturn:
-    raise ConfigError([Problem(subject, problem)], subject="choice of plugins")
+    raise ConfigError.of(subject, problem, subject="choice of plugins")

@@ -19,7 +19,7 @@ from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import PathLocation
 from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.updates import Refresh
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["add_bundle", "refresh_bundles", "remove_bundle"]
@@ -64,11 +64,11 @@ def add_bundle(
     file = library.open(address, "bundle", places.working_dir)
     name = name or file.own_name
     if not name or ":" in name or name.startswith((".", "~", "/")):
-        problem = Problem(
+        raise ConfigError.of(
             name,
             "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name",
+            subject="name of a bundle",
         )
-        raise ConfigError([problem], subject="name of a bundle")
     # Compiled before it is pinned: a bundle that cannot be used leaves nothing behind.
     compile_chain(follow(library, as_bundle(address)))
     refresh.pin()

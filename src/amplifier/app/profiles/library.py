@@ -26,7 +26,7 @@ from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation, PathLocation
 from amplifier.app.sources.parser import read_location
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = [
     "ADDED",
@@ -308,7 +308,7 @@ def create_profile_loader() -> ProfileLibrary:
 
 def refused(kind: Kind, name: str, problem: str) -> ConfigError:
     """Return the error that a name or an address cannot be used."""
-    return ConfigError([Problem(name, problem)], subject=f"choice of {kind}s")
+    return ConfigError.of(name, problem, subject=f"choice of {kind}s")
 
 
 def _no_file(kind: Kind, place: Path) -> ConfigError:

@@ -17,7 +17,7 @@ from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.settings import load_settings
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import read_text
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 
 __all__ = ["SCOPES", "edit_profile", "new_profile", "remove_profile"]
 
@@ -65,7 +65,7 @@ def new_profile(
     path = _path(places, name, scope)
     if path.exists():
         told = f"{path} is there already; 'amplifier profile edit {name}' changes it"
-        raise ConfigError([Problem(name, told)], subject="new profile")
+        raise ConfigError.of(name, told, subject="new profile")
     if extends is not None:
         ProfileLibrary.of(places).find(extends)
     # JSON is YAML: no text that a person gives can end its line.
@@ -125,7 +125,7 @@ def remove_profile(places: Places, name: str, *, scope: str) -> Path:
     path = _existing(places, name, scope)
     if active_profile(load_settings(places)) == name:
         told = "new sessions are made of it; 'amplifier profile reset' or 'profile use' chooses another first"
-        raise ConfigError([Problem(name, told)], subject="choice of a profile")
+        raise ConfigError.of(name, told, subject="choice of a profile")
     with _trusted(places, path, scope):
         path.unlink()
     return path
@@ -139,7 +139,7 @@ def _existing(places: Places, name: str, scope: str) -> Path:
     known = ProfileLibrary.of(places).names()
     if name in known:
         told += f"; the profile of this name is not yours: 'amplifier profile new NAME --extends {name}' makes one"
-    raise ConfigError([Problem(name, told)], subject="choice of a profile")
+    raise ConfigError.of(name, told, subject="choice of a profile")
 
 
 def _path(places: Places, name: str, scope: str) -> Path:

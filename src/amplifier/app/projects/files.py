@@ -13,7 +13,7 @@ from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier.app.plan_entries import named_modules
 from amplifier_kit.files.documents import read_text
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -190,9 +190,7 @@ class ProjectFiles:
         if data is None:
             told = self.explain(kind)
             problem = f"it is not among what may be used of this folder{f' ({told})' if told else ''}"
-            raise ConfigError(
-                [Problem(str(path), problem)], subject="files of the project"
-            )
+            raise ConfigError.of(str(path), problem, subject="files of the project")
         return data
 
     def require_own(self, path: Path, other: Path) -> None:
@@ -213,9 +211,7 @@ class ProjectFiles:
             problem = (
                 f"a file of the project must stand in its folder {FOLDER} to be trusted"
             )
-            raise ConfigError(
-                [Problem(str(other), problem)], subject="files of the project"
-            )
+            raise ConfigError.of(str(other), problem, subject="files of the project")
 
 
 @attrs.frozen

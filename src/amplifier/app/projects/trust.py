@@ -78,9 +78,8 @@ def grant(brought: Brought) -> None:
     """
     decision = brought.decision
     if not decision.can_be_trusted:
-        raise ConfigError(
-            [Problem(decision.kind, decision.reason)],
-            subject=f"folder {decision.folder!r}",
+        raise ConfigError.of(
+            decision.kind, decision.reason, subject=f"folder {decision.folder!r}"
         )
     TrustStore.in_home().grant(decision)
 

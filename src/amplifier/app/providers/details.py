@@ -18,7 +18,7 @@ from amplifier.app.settings.expansion import expand
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.chat import ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Provider
-from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -128,8 +128,8 @@ async def mounted(
     async with open_session(alone(entry, composition, {})) as opened:
         providers = list(opened.session.coordinator.providers.values())
         if not providers:
-            raise ConfigError(
-                [Problem(entry.name, "it mounted no provider")], subject="session"
+            raise ConfigError.of(
+                entry.name, "it mounted no provider", subject="session"
             )
         yield providers[0]
 

@@ -21,7 +21,7 @@ from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -197,9 +197,7 @@ def find_entry(
         problem = "new sessions have no provider"
     else:
         problem = "no such provider is installed"
-    raise ConfigError(
-        [Problem(name or "", problem + hint)], subject="choice of a provider"
-    )
+    raise ConfigError.of(name or "", problem + hint, subject="choice of a provider")
 
 
 def _listed_alone(settings: Settings) -> JSONObject:

@@ -14,7 +14,7 @@ from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier_kit.open_data import as_list, as_object
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["use_provider"]
@@ -55,9 +55,7 @@ async def use_provider(
         [tried], survey.composition, survey.keys, timeout=timeout
     )
     if state.problem:
-        raise ConfigError(
-            [Problem(entry.name, state.problem)], subject="choice of a provider"
-        )
+        raise ConfigError.of(entry.name, state.problem, subject="choice of a provider")
     if dry_run:
         return state, None
 

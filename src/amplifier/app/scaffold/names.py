@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 import amplifier_sdk
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = ["PREFIXES", "ModuleNames", "name_module"]
 
@@ -135,4 +135,4 @@ def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A00
 
 
 def _refuse(path: str, message: str) -> ConfigError:
-    return ConfigError([Problem(path, message)], subject="new module")
+    return ConfigError.of(path, message, subject="new module")

@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.scaffold.names import ModuleNames, name_module
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["NewModule", "make_module"]
 
@@ -64,7 +64,7 @@ def make_module(name: str, type: str | None = None, *, parent: Path) -> NewModul
 
 
 def _refuse(message: str) -> ConfigError:
-    return ConfigError([Problem("path", message)], subject="new module")
+    return ConfigError.of("path", message, subject="new module")
 
 
 def _render(names: ModuleNames) -> Iterator[tuple[str, str]]:

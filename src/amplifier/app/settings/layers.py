@@ -142,9 +142,8 @@ def decode_mapping(data: bytes, *, subject: str) -> tuple[JSONObject, str]:
         text = data.decode("utf-8-sig")
         values = parse_yaml(text)
     if values is not None and not isinstance(values, dict):
-        raise ConfigError(
-            [Problem("line 1", f"a mapping; got {type(values).__name__}")],
-            subject=subject,
+        raise ConfigError.of(
+            "line 1", f"a mapping; got {type(values).__name__}", subject=subject
         )
     return values or {}, text
 

@@ -14,7 +14,7 @@ from amplifier.app.directories import is_below
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.trees import has_digest, hash_tree, sync_folder
 from amplifier_kit.trust import TrustDecision
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["approved_copy"]
 
@@ -43,13 +43,12 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
         if decision is None or not _covers(decision, name):
             continue
         if not decision.trusted:
-            raise ConfigError(
-                [Problem(str(path), project.explain(kind))],
-                subject="files of the project",
+            raise ConfigError.of(
+                str(path), project.explain(kind), subject="files of the project"
             )
         if decision.items.get(name) == "absent":
-            raise ConfigError(
-                [Problem(str(path), "is no folder")], subject="files of the project"
+            raise ConfigError.of(
+                str(path), "is no folder", subject="files of the project"
             )
         found = {
             file: data

@@ -19,7 +19,7 @@ from amplifier.app.sources.fetch_errors import SourceFetchError, offline_error
 from amplifier.app.sources.locations import ArchiveLocation
 from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
 from amplifier_kit.installation import install_command
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 
 if TYPE_CHECKING:
     import httpx2
@@ -283,4 +283,4 @@ class _Bounded:
 
 
 def _refuse(archive: Path, problem: str) -> NoReturn:
-    raise ConfigError([Problem("", problem)], subject=f"archive {str(archive)!r}")
+    raise ConfigError.of("", problem, subject=f"archive {str(archive)!r}")

@@ -18,7 +18,7 @@ from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.pins import Pin, SourcePins
 from amplifier.app.sources.trees import clean_tree, has_digest, hash_tree, sync_folder
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["SourceCache"]
 
@@ -73,9 +73,7 @@ class SourceCache:
                 f"its files in {path} are not the ones that were pinned ({found} is not {pin.hash});"
                 " remove that folder, and it is fetched again"
             )
-            raise ConfigError(
-                [Problem(str(location), problem)], subject="cache of sources"
-            )
+            raise ConfigError.of(str(location), problem, subject="cache of sources")
         return path
 
     def fetch(self, location: GitLocation) -> tuple[Pin, Path]:

@@ -28,7 +28,7 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_kit.files.toml import read_toml
 from amplifier_kit.open_data import as_list, as_object
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["AddedModule", "add_module", "remove_module"]
@@ -94,13 +94,12 @@ def add_module(
     """
     kind = kind or ModuleLoader().type_of(module)
     if kind not in (*_SECTIONS, "orchestrator", "context"):
-        raise ConfigError(
-            [Problem(module, "its id suggests no type; give --type")],
-            subject="choice of modules",
+        raise ConfigError.of(
+            module, "its id suggests no type; give --type", subject="choice of modules"
         )
     if kind not in _SECTIONS and source is None:
         problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
-        raise ConfigError([Problem(module, problem)], subject="choice of modules")
+        raise ConfigError.of(module, problem, subject="choice of modules")
     written, path, pin = _obtain(module, source, places, cache, agree, scope)
     # A folder of the person's own has an environment that they look after.
     lacks = () if path is None or pin is None else _lacking(path)
@@ -169,7 +168,7 @@ def remove_module(
             where = "no settings name it"
         else:
             where = f"the settings of scope {scope!r} do not name it"
-        raise ConfigError([Problem(module, where)], subject="choice of modules")
+        raise ConfigError.of(module, where, subject="choice of modules")
     return removed
 
 
@@ -222,7 +221,7 @@ def _require_installed(module: str) -> None:
     installed_modules(refresh=True)  # it may be there since the last look
     if all(info.id != module for info in ModuleLoader().discover()):
         problem = "no installed distribution offers it; give its --source"
-        raise ConfigError([Problem(module, problem)], subject="choice of modules")
+        raise ConfigError.of(module, problem, subject="choice of modules")
 
 
 def _written(path: Path, places: Places, scope: str) -> str:

@@ -25,7 +25,7 @@ from amplifier.app.sources.locations import (
     is_bare_name,
     path_of,
 )
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["read_archive", "read_location"]
 
@@ -250,7 +250,7 @@ def _checked_folder(folder: str) -> str:
 
 
 def _refuse(source: object, problem: str) -> NoReturn:
-    raise ConfigError([Problem(_shown(source), problem)], subject="source")
+    raise ConfigError.of(_shown(source), problem, subject="source")
 
 
 def _shown(source: object) -> str:

@@ -15,7 +15,7 @@ from amplifier.app.directories import Places
 from amplifier.app.sources.locations import PackageLocation, satisfies
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["Pin", "SourcePins", "find_distribution", "look_at_package"]
@@ -126,9 +126,8 @@ class SourcePins:
 
     def _refuse(self, problem: str) -> NoReturn:
         remedy = "remove the file, and every source is fetched and pinned anew"
-        raise ConfigError(
-            [Problem("", f"{problem}; {remedy}")],
-            subject=f"lock file {str(self.path)!r}",
+        raise ConfigError.of(
+            "", f"{problem}; {remedy}", subject=f"lock file {str(self.path)!r}"
         )
 
 

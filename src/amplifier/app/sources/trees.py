@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from amplifier.app.directories import is_below
 from amplifier_kit.files.open_flags import READ
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = [
     "MAX_BYTES",
@@ -155,6 +155,4 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
 
 
 def _refuse(path: Path, problem: str) -> NoReturn:
-    raise ConfigError(
-        [Problem(ascii(str(path)), problem)], subject="contents of a source"
-    )
+    raise ConfigError.of(ascii(str(path)), problem, subject="contents of a source")

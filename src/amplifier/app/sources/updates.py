@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import GitLocation, PackageLocation
 from amplifier.app.sources.pins import Pin, look_at_package
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import AmplifierError, ConfigError
 
 __all__ = ["Consent", "Refresh", "SourceChange"]
 
@@ -83,9 +83,7 @@ class Refresh:
         after = look_at_package(location)
         if after is None:
             problem = "it is not installed; install it, or remove it with 'amplifier module remove'"
-            raise ConfigError(
-                [Problem(str(location), problem)], subject="lock file of modules"
-            )
+            raise ConfigError.of(str(location), problem, subject="lock file of modules")
         self._note(after)
 
     def pin(self, agree: Consent = lambda _: True) -> list[SourceChange]:

@@ -16,7 +16,7 @@ from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.migration import Migration, migrate_sessions
 from amplifier.app.store.shared import SharedSessions
 from amplifier.app.store.store import SessionStore as ProjectSessions
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import SessionStore, StoreOpener
 
 __all__ = [
@@ -61,8 +61,7 @@ async def migrate_named(
         OSError: the system refuses.
     """
     if source == target:
-        problem = Problem("--to-store", "both stores are the same")
-        raise ConfigError([problem], subject="move")
+        raise ConfigError.of("--to-store", "both stores are the same", subject="move")
     async with AsyncExitStack() as stack:
         opened = await open_named_store(source, places, namespace=namespace)
         stack.push_async_callback(opened.aclose)
@@ -97,7 +96,7 @@ async def open_named_store(
     if scheme in ("postgres", "postgresql"):
         told += ". Install amplifier-module-store-postgres"
     # a URL may hold a password
-    raise ConfigError([Problem(scheme, told)], subject="choice of a store")
+    raise ConfigError.of(scheme, told, subject="choice of a store")
 
 
 @attrs.frozen(kw_only=True)

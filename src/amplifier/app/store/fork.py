@@ -16,7 +16,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.transcript import TranscriptLine
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import repair
 from amplifier_sdk.messages import MessageDict
 
@@ -105,9 +105,8 @@ def _beginning(
     history: StoredHistory, at_turn: int | None, at_message: int | None
 ) -> Sequence[TranscriptLine]:
     if at_turn is not None and at_message is not None:
-        raise ConfigError(
-            [Problem("", "a turn or a message; both were given")],
-            subject="point of a fork",
+        raise ConfigError.of(
+            "", "a turn or a message; both were given", subject="point of a fork"
         )
     if at_message is not None:
         _require("messages", at_message, len(history.lines))
@@ -121,9 +120,8 @@ def _beginning(
 
 def _require(what: str, wanted: int, there: int) -> None:
     if not 0 <= wanted <= there:
-        raise ConfigError(
-            [Problem(str(wanted), f"the session has {there} {what}")],
-            subject="point of a fork",
+        raise ConfigError.of(
+            str(wanted), f"the session has {there} {what}", subject="point of a fork"
         )
 
 

@@ -21,7 +21,7 @@ from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.transcript import TranscriptLine
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import repair
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
@@ -199,7 +199,7 @@ def _read(path: Path, subject: str) -> JSONValue:
 
 
 def _problem(subject: str, place: str, message: str) -> ConfigError:
-    return ConfigError([Problem(place, message)], subject=subject)
+    return ConfigError.of(place, message, subject=subject)
 
 
 def is_transcript(path: Path) -> bool:
@@ -242,9 +242,7 @@ def _message(line: bytes, path: Path, number: int) -> JSONObject:
 
 
 def _bad_line(path: Path, number: int, message: str) -> ConfigError:
-    return ConfigError(
-        [Problem(f"line {number}", message)], subject=f"file {str(path)!r}"
-    )
+    return ConfigError.of(f"line {number}", message, subject=f"file {str(path)!r}")
 
 
 def _about(path: Path, messages: list[JSONValue]) -> JSONObject:

@@ -24,7 +24,6 @@ from amplifier_sdk.errors import (
     ConfigError,
     LeaseHeldError,
     LeaseLostError,
-    Problem,
     StoreUnavailableError,
 )
 from amplifier_sdk.stores import Lease
@@ -67,7 +66,7 @@ class LeaseState:
                 return cls()
             problem = error.in_one_line
         remedy = "delete the file when nobody writes the session"
-        raise ConfigError([Problem(LEASE, f"{problem}; {remedy}")], subject=subject)
+        raise ConfigError.of(LEASE, f"{problem}; {remedy}", subject=subject)
 
     @property
     def is_live(self) -> bool:

@@ -27,7 +27,7 @@ from amplifier_kit.files.appendlog import (
 )
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.private_append import open_private, write_whole
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import LogEntry, LogName, SessionLog
 
 __all__ = ["append_entries", "read_entries", "replace_entries"]
@@ -53,12 +53,12 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
     try:
         content = read_log(file, expected)
     except LogFormatError as error:
-        raise ConfigError([Problem(name, str(error))], subject=str(folder)) from error
+        raise ConfigError.of(name, str(error), subject=str(folder)) from error
     for piece in content.damage:
         if not piece.is_tail:  # which may be a line that is being written
             remedy = f"'amplifier session repair {folder.name}' moves it aside"
             told = f"line {piece.line}: {piece.reason}; {remedy}"
-            raise ConfigError([Problem(name, told)], subject=str(folder))
+            raise ConfigError.of(name, told, subject=str(folder))
     entries = tuple(
         LogEntry(kind=record.kind, data=record.data, at=record.at)
         for record in content.records[after:]
@@ -83,9 +83,7 @@ def _read_end(file: Path, after: int) -> SessionLog:
     try:
         records = [decode_line(line) for line in ended]
     except ValueError as error:
-        raise ConfigError(
-            [Problem(file.name, str(error))], subject=str(file)
-        ) from error
+        raise ConfigError.of(file.name, str(error), subject=str(file)) from error
     entries = tuple(
         LogEntry(kind=one.kind, data=one.data, at=one.at) for one in records
     )

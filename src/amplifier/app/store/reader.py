@@ -20,7 +20,7 @@ from amplifier_kit.files.appendlog import (
     LogFormatError,
     read_log,
 )
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -166,8 +166,8 @@ def _read(folder: Path, name: str, expected: Expected) -> LogContent:
     try:
         return read_log(folder / name, expected)
     except LogFormatError as error:
-        raise ConfigError(
-            [Problem("", str(error))], subject=f"session {str(folder)!r}"
+        raise ConfigError.of(
+            "", str(error), subject=f"session {str(folder)!r}"
         ) from error
 
 

@@ -17,7 +17,7 @@ from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -132,7 +132,7 @@ class RecordedComposition:
         written = (json.dumps({"version": VERSION, **fields}, indent=1) + "\n").encode()
         if len(written) > MAX_BYTES:
             told = f"it has {len(written):,} bytes; {MAX_BYTES:,} can be read"
-            raise ConfigError([Problem("", told)], subject="composition of a session")
+            raise ConfigError.of("", told, subject="composition of a session")
         return written
 
     @classmethod
@@ -143,13 +143,13 @@ class RecordedComposition:
             ConfigError: it is something else, or a newer version's.
         """
         if not isinstance(data, dict):
-            raise ConfigError(
-                [Problem("", f"a mapping; got {type(data).__name__}")], subject=subject
+            raise ConfigError.of(
+                "", f"a mapping; got {type(data).__name__}", subject=subject
             )
         version = data.get("version")
         if version != VERSION or isinstance(version, bool):
             told = f"{VERSION} is understood; got {version!r:.40}. A newer version of amplifier may have written it"
-            raise ConfigError([Problem("version", told)], subject=subject)
+            raise ConfigError.of("version", told, subject=subject)
         return read_config(
             cls,
             {key: value for key, value in data.items() if key != "version"},
@@ -170,25 +170,22 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
         with open(os.open(file, READ), "rb") as stream:
             if os.fstat(stream.fileno()).st_nlink > 1:
                 told = "it is a hard link: the same file has another name, under which others may change it"
-                raise ConfigError([Problem("", told)], subject=subject)
+                raise ConfigError.of("", told, subject=subject)
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(
-            [Problem("", f"it cannot be read: {error.strerror or error}")],
-            subject=subject,
+        raise ConfigError.of(
+            "", f"it cannot be read: {error.strerror or error}", subject=subject
         ) from error
     if len(content) > MAX_BYTES:
-        raise ConfigError(
-            [Problem("", f"it is larger than {MAX_BYTES:,} bytes")], subject=subject
+        raise ConfigError.of(
+            "", f"it is larger than {MAX_BYTES:,} bytes", subject=subject
         )
     try:
         data: JSONValue = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(
-            [Problem("", f"it is no JSON: {error}")], subject=subject
-        ) from error
+        raise ConfigError.of("", f"it is no JSON: {error}", subject=subject) from error
     return RecordedComposition.from_dict(data, subject=subject)
 
 

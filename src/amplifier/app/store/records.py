@@ -15,7 +15,7 @@ from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_sdk.bounds import amount, number
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -207,19 +207,19 @@ class SessionRecord:
             ConfigError: it is no record.
         """
         if not isinstance(data, dict):
-            raise ConfigError(
-                [Problem("", f"a record; got {type(data).__name__}")], subject=subject
+            raise ConfigError.of(
+                "", f"a record; got {type(data).__name__}", subject=subject
             )
         version = data.get("version")
         if isinstance(version, int) and version > VERSION:
-            problem = Problem(
+            raise NewerRecordError.of(
                 "version",
                 f"up to {VERSION} is understood; got {version}. Update amplifier",
+                subject=subject,
             )
-            raise NewerRecordError([problem], subject=subject)
         if version != VERSION:
-            raise ConfigError(
-                [Problem("version", f"{VERSION}; got {version!r:.40}")], subject=subject
+            raise ConfigError.of(
+                "version", f"{VERSION}; got {version!r:.40}", subject=subject
             )
         names = {field.name for field in attrs.fields(cls)} - {"further"}
         record = read_config(
@@ -252,9 +252,7 @@ def record_bytes(record: JSONObject, session_id: str) -> bytes:
         sizes = {key: len(json.dumps(value)) for key, value in data.items()}
         largest = max(sizes, key=sizes.__getitem__)
         told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
-        raise ConfigError(
-            [Problem(largest, told)], subject=f"record of session {session_id!r}"
-        )
+        raise ConfigError.of(largest, told, subject=f"record of session {session_id!r}")
     return written
 
 

@@ -160,4 +160,4 @@ def _id_of(folder: Path) -> str:
 
 
 def _refused(name: str, problem: str) -> ConfigError:
-    return ConfigError([Problem(name, problem)], subject="choice of a session")
+    return ConfigError.of(name, problem, subject="choice of a session")

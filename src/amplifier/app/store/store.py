@@ -52,7 +52,6 @@ from amplifier_sdk.errors import (
     AmplifierError,
     ConfigError,
     LeaseHeldError,
-    Problem,
 )
 from amplifier_sdk.stores import Lease
 
@@ -416,9 +415,8 @@ def _prepare(folder: Path, record: SessionRecord) -> None:
         remedy = (
             "set AMPLIFIER_HOME to a folder of your own, or keep nothing with --no-keep"
         )
-        raise ConfigError(
-            [Problem(str(folder), f"{error.strerror}; {remedy}")],
-            subject="store of sessions",
+        raise ConfigError.of(
+            str(folder), f"{error.strerror}; {remedy}", subject="store of sessions"
         ) from error
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         folder.chmod(0o700)

@@ -20,7 +20,7 @@ from amplifier.app.store.records import (
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.documents import MAX_BYTES, read_document
 from amplifier_kit.files.names import folder_name
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
@@ -92,9 +92,7 @@ def read_record(folder: Path) -> SessionRecord | None:
     remedy = (
         f"put it back, or 'amplifier session repair {folder.name}' empties the session"
     )
-    raise ConfigError(
-        [Problem(TRANSCRIPT, f"{lost}; {remedy}")], subject=_subject(folder)
-    )
+    raise ConfigError.of(TRANSCRIPT, f"{lost}; {remedy}", subject=_subject(folder))
 
 
 def read_metadata(folder: Path) -> SessionRecord | None:
@@ -168,8 +166,7 @@ def has_history(folder: Path) -> bool:
 
 def _unreadable(folder: Path, problem: str) -> ConfigError:
     remedy = f"'amplifier session repair {folder.name}' renews it"
-    told = Problem(METADATA, f"{problem}; {remedy}")
-    return ConfigError([told], subject=_subject(folder))
+    return ConfigError.of(METADATA, f"{problem}; {remedy}", subject=_subject(folder))
 
 
 def _subject(folder: Path) -> str:
