@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,7 +18,7 @@ from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.approved import approved_copy
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.kinds import explain, source_at
+from amplifier.app.sources.kinds import LocatedSource, explain
 from amplifier.app.sources.locations import Location, PathLocation
 from amplifier.app.sources.parser import read_location
 from amplifier.kernel.modules.catalog import Catalog
@@ -107,10 +107,9 @@ class LayeredResolver:
         said: list[Tried] = []
         for tried in self._layers(module_id, source_hint):
             if tried.location is not None:
-                return source_at(
-                    module_id,
-                    self._approved(module_id, tried, tried.location),
-                    self.cache,
+                location = self._approved(module_id, tried, tried.location)
+                return LocatedSource(
+                    module_id=module_id, location=location, cache=self.cache
                 )
             said.append(tried)
         raise ModuleNotFoundError(
@@ -163,25 +162,19 @@ class LayeredResolver:
         variable = _VARIABLE + module_id.upper().replace("-", "_")
         # The most specific first; each is asked only where no earlier one answers.
         asked: list[tuple[str, str, Callable[[], _Answer | str]]] = [
-            ("environment", variable, lambda: self._environment(variable)),
-            (
-                "workspace",
-                f"{FOLDER}/modules/{module_id}",
-                lambda: self._workspace(module_id),
+            ("environment", variable, partial(self._environment, variable)),
+            ("workspace", _workspace(module_id), partial(self._workspace, module_id)),
+            *(
+                (
+                    f"settings ({layer.scope})",
+                    str(layer.path),
+                    partial(self._setting, layer, module_id),
+                )
+                for layer in self.settings.layers
             ),
+            ("collections", "modules/ of each", partial(self._collection, module_id)),
+            ("plan", "source", partial(self._hint, hint)),
         ]
-        asked += [
-            (
-                f"settings ({layer.scope})",
-                str(layer.path),
-                partial(self._setting, layer, module_id),
-            )
-            for layer in self.settings.layers
-        ]
-        asked.append(
-            ("collections", "modules/ of each", lambda: self._collection(module_id))
-        )
-        asked.append(("plan", "source", lambda: self._hint(hint)))
         for name, place, ask in asked:
             try:
                 answer = ask()
@@ -190,22 +183,13 @@ class LayeredResolver:
                 # module of the name.
                 if not keep_going:
                     raise self._refused(module_id, name, place, error) from error
-                yield Tried(
-                    layer=name,
-                    place=place,
-                    result=f"refused: {explain(error)}",
-                    is_refused=True,
-                )
+                told = f"refused: {explain(error)}"
+                yield Tried(layer=name, place=place, result=told, is_refused=True)
                 continue
-            match answer:
-                case None:
-                    yield Tried(layer=name, place=place, result="not there")
-                case str():
-                    yield Tried(layer=name, place=place, result=answer)
-                case (result, location):
-                    yield Tried(
-                        layer=name, place=place, result=result, location=location
-                    )
+            result, location = answer if isinstance(answer, tuple) else (answer, None)
+            yield Tried(
+                layer=name, place=place, result=result or "not there", location=location
+            )
 
     def _refused(
         self, module_id: str, layer: str, place: str, error: Exception
@@ -227,20 +211,13 @@ class LayeredResolver:
         folder = self.places.project / "modules" / module_id
         if not folder.is_dir():
             return None
-        prefix = f"{FOLDER}/modules/{module_id}/"
-        if any(
-            name.startswith(prefix) and name.endswith(".py")
-            for name in self.project.untrusted("modules")
-        ):
+        if _has_python(self.project.untrusted("modules"), module_id):
             raise ConfigError.of(
                 module_id,
                 self.project.refusal("modules", folder),
                 subject="choice of modules",
             )
-        if not any(
-            name.startswith(prefix) and name.endswith(".py")
-            for name in self.project.contents("modules")
-        ):
+        if not _has_python(self.project.contents("modules"), module_id):
             return "the folder has no Python files"
         return _located(PathLocation(path=folder))
 
@@ -280,26 +257,20 @@ class LayeredResolver:
         return _located(read_location(hint, self.places.working_dir))
 
     def _installed(self, module_id: str) -> Tried:
-        place = "entry points and AMPLIFIER_MODULES"
+        tried = Tried(
+            layer="installed",
+            place="entry points and AMPLIFIER_MODULES",
+            result="not there",
+        )
         try:
             found = Catalog(None, None).find(module_id)
         except ModuleError as error:
-            return Tried(
-                layer="installed",
-                place=place,
-                result=f"refused: {error}",
-                is_refused=True,
-            )
+            return attrs.evolve(tried, result=f"refused: {error}", is_refused=True)
         if found is None:
-            return Tried(layer="installed", place=place, result="not there")
+            return tried
         what = f"{found.distribution} {found.version or ''}".strip()
         location = PathLocation(path=Path(found.path))
-        return Tried(
-            layer="installed",
-            place=place,
-            result=f"{what} ({found.path})",
-            location=location,
-        )
+        return attrs.evolve(tried, result=f"{what} ({found.path})", location=location)
 
 
 def make_resolver(
@@ -343,6 +314,15 @@ def _keys_of(layer: Layer, module_id: str) -> Iterator[Key]:
     for key in (("overrides", module_id, "source"), ("sources", module_id)):
         if value_at(layer.values, key) is not None:
             yield key
+
+
+def _workspace(module_id: str) -> str:
+    return f"{FOLDER}/modules/{module_id}"
+
+
+def _has_python(names: Iterable[str], module_id: str) -> bool:
+    own = f"{_workspace(module_id)}/"
+    return any(name.startswith(own) and name.endswith(".py") for name in names)
 
 
 def _offers(folder: Path, module_id: str) -> bool:

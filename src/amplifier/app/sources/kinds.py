@@ -1,4 +1,4 @@
-"""The kinds of source that a module may have: a folder, a repository, a package."""
+"""The source of a module: a folder, a repository, or a package."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from amplifier.app.sources.locations import (
     PackageLocation,
     PathLocation,
 )
-from amplifier.app.sources.pins import SourcePins, find_distribution, look_at_package
-from amplifier_sdk.contracts import ModuleSource
+from amplifier.app.sources.pins import find_distribution, look_at_package
 from amplifier_sdk.errors import (
     AmplifierError,
     ConfigError,
@@ -22,20 +21,7 @@ from amplifier_sdk.errors import (
     ModuleNotFoundError,
 )
 
-__all__ = ["FolderSource", "GitSource", "PackageSource", "explain", "source_at"]
-
-
-def source_at(module_id: str, location: Location, cache: SourceCache) -> ModuleSource:
-    """Return the source of a module at a location; nothing is fetched yet."""
-    match location:
-        case GitLocation():
-            return GitSource(module_id=module_id, location=location, cache=cache)
-        case PackageLocation():
-            return PackageSource(
-                module_id=module_id, location=location, pins=cache.pins
-            )
-        case PathLocation():
-            return FolderSource(module_id=module_id, path=location.path)
+__all__ = ["LocatedSource", "explain"]
 
 
 def explain(error: Exception) -> str:
@@ -46,78 +32,49 @@ def explain(error: Exception) -> str:
 
 
 @attrs.frozen(kw_only=True)
-class FolderSource:
-    """A folder with a module's code: a project, or the package itself."""
-
-    module_id: str
-    path: Path
-
-    def resolve(self) -> Path:
-        """Return the folder.
-
-        Raises:
-            ModuleNotFoundError: there is no such folder.
-        """
-        if not self.path.is_dir():
-            raise ModuleNotFoundError(
-                self.module_id, f"its source {str(self.path)!r} is no folder"
-            )
-        return self.path
-
-
-@attrs.frozen(kw_only=True)
-class GitSource:
-    """A module in a repository, at its pinned commit; it is fetched when it is used first."""
-
-    module_id: str
-    location: GitLocation
-    cache: SourceCache
-
-    def resolve(self) -> Path:
-        """Return the folder of the fetched files; the function blocks.
-
-        Raises:
-            ModuleLoadError: it cannot be fetched, or is not what was pinned.
-        """
-        try:
-            return self.cache.open(self.location)
-        except (AmplifierError, OSError) as error:
-            raise ModuleLoadError(self.module_id, explain(error)) from error
-
-
-@attrs.frozen(kw_only=True)
-class PackageSource:
-    """A module of an installed package.
+class LocatedSource:
+    """The source of a module: a folder, a repository at its pinned commit, or an installed package.
 
     Args:
         module_id: the module.
-        location: the package, as the source names it.
-        pins: the version and digest that it was pinned with.
+        location: where it is.
+        cache: what was fetched of repositories, and what is pinned.
     """
 
     module_id: str
-    location: PackageLocation
-    pins: SourcePins
+    location: Location
+    cache: SourceCache
 
     def resolve(self) -> Path:
-        """Return the folder in which the package's metadata stands.
+        """Return the folder of the module's code, or of the package's metadata; a repository is fetched first. Blocks.
 
         Raises:
-            ModuleNotFoundError: it is not installed, or not as it was pinned.
+            ModuleNotFoundError: there is no such folder, or the package is not installed, or not as it was pinned.
+            ModuleLoadError: it cannot be fetched, or is not what was pinned.
         """
-        distribution, found = (
-            find_distribution(self.location),
-            look_at_package(self.location),
-        )
+        match self.location:
+            case GitLocation() as location:
+                try:
+                    return self.cache.open(location)
+                except (AmplifierError, OSError) as error:
+                    raise ModuleLoadError(self.module_id, explain(error)) from error
+            case PackageLocation() as location:
+                return self._package(location)
+            case PathLocation(path=path):
+                if path.is_dir():
+                    return path
+                reason = f"its source {str(path)!r} is no folder"
+                raise ModuleNotFoundError(self.module_id, reason)
+
+    def _package(self, location: PackageLocation) -> Path:
+        distribution, found = find_distribution(location), look_at_package(location)
         if distribution is None or found is None:
-            reason = f"the package {str(self.location)!r} is not installed; run: amplifier module add {self.module_id}"
-            raise ModuleNotFoundError(
-                self.module_id, f"{reason} --source '{self.location}'"
-            )
-        pin = self.pins.find(str(self.location))
+            reason = f"the package {str(location)!r} is not installed; run: amplifier module add {self.module_id}"
+            raise ModuleNotFoundError(self.module_id, f"{reason} --source '{location}'")
+        pin = self.cache.pins.find(str(location))
         if pin is not None and pin.state != found.state:
             reason = (
-                f"the package {self.location.name} {found.version} ({found.hash}) is not as it was pinned"
+                f"the package {location.name} {found.version} ({found.hash}) is not as it was pinned"
                 f" ({pin.version}, {pin.hash}); if you changed it, run: amplifier module update {self.module_id}"
             )
             raise ModuleNotFoundError(self.module_id, reason)
