@@ -16,7 +16,6 @@ from amplifier.app.collections.folders import (
 )
 from amplifier.app.collections.verification import State, judge
 from amplifier.app.directories import Places
-from amplifier.app.fetched.lock import FetchedEntry
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.locations import canonical_name
 from amplifier_sdk.errors import ConfigError, did_you_mean
@@ -66,20 +65,8 @@ class ShownCollection:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        return {
-            "name": self.name,
-            "version": self.version,
-            "description": self.description,
-            "level": self.level,
-            "path": str(self.path),
-            "state": self.state,
-            "reason": self.reason or None,
-            "source": self.source,
-            "commit": self.commit,
-            "hash": self.hash,
-            "requires": dict(self.requires),
-            "resources": {kind: list(names) for kind, names in self.resources.items()},
-        }
+        path, reason = str(self.path), self.reason or None
+        return {**attrs.asdict(self), "path": path, "reason": reason}
 
 
 def list_collections(places: Places | None = None) -> list[ShownCollection]:
@@ -109,46 +96,40 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
     # Before the list: it would show a weaker collection of the name, which the person
     # does not mean.
     CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
-    found = list_collections(places)
-    wanted = canonical_name(name)
-    chosen = next(
-        (collection for collection in found if collection.name == wanted), None
-    )
-    if chosen is None:
-        problem = f"no such collection{did_you_mean(name, [collection.name for collection in found])}"
+    known: dict[str, ShownCollection] = {}
+    for shown in list_collections(places):
+        known.setdefault(shown.name, shown)
+    found = known.get(canonical_name(name))
+    if found is None:
+        problem = f"no such collection{did_you_mean(name, list(known))}"
         raise ConfigError.of(name, problem, subject="choice of collections")
-    return chosen
+    return found
 
 
 def _shown(collection: Collection, places: Places) -> ShownCollection:
     lock = lock_of(places, collection.level)
-    locked: FetchedEntry | None
-    if lock is None:
-        locked = None
-    else:
-        locked = lock.read().get(collection.name)
-    state: State
-    if collection.level == "bundled":
-        state = "bundled"
-    else:
-        state = "own"
-    reason = ""
-    if lock is not None and locked is not None:
-        verdict = judge(locked, lock)
-        state, reason = verdict.state, verdict.reason
-    return ShownCollection(
+    shown = ShownCollection(
         name=collection.name,
         version=collection.version,
         description=collection.description,
         level=collection.level,
         path=collection.path,
-        state=state,
-        reason=reason,
-        source=None if locked is None else locked.source,
-        commit=None if locked is None else locked.commit,
-        hash=None if locked is None else locked.hash,
+        state="bundled" if lock is None else "own",
         requires=collection.requires,
         resources=_resources(collection),
+    )
+    locked = {} if lock is None else lock.read()
+    if lock is None or collection.name not in locked:
+        return shown
+    entry = locked[collection.name]
+    verdict = judge(entry, lock)
+    return attrs.evolve(
+        shown,
+        state=verdict.state,
+        reason=verdict.reason,
+        source=entry.source,
+        commit=entry.commit,
+        hash=entry.hash,
     )
 
 

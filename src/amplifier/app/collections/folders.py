@@ -238,21 +238,14 @@ class CollectionLibrary:
     def _problem(self, collection: Collection) -> str | None:
         """Say how a collection differs from what was installed; `None` where it does not, or nothing is known."""
         lock = lock_of(self.places, collection.level)
-        if lock is None:
-            locked = None
-        else:
-            locked = lock.read().get(collection.name)
-        if (
-            # An entry for another folder says nothing of this one.
-            lock is None
-            or locked is None
-            or lock.folder / locked.path != collection.root
-        ):
+        locked = None if lock is None else lock.read().get(collection.name)
+        if lock is None or locked is None:
+            return None
+        # An entry for another folder says nothing of this one.
+        if lock.folder / locked.path != collection.root:
             return None
         verdict = judge(locked, lock)
-        if verdict.state == "sound":
-            return None
-        return verdict.reason
+        return None if verdict.state == "sound" else verdict.reason
 
     def _folders(self) -> Iterator[tuple[Level, Path]]:
         decision = self.project.judge("profiles")

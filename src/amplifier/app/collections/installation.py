@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection as Names
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
@@ -158,11 +157,7 @@ class CollectionInstaller:
             ConfigError: one is not installed, or cannot be used any more; nothing has changed.
             OSError: it cannot be written; nothing has changed.
         """
-        locked = self.lock.read()
-        if names:
-            wanted = [self.lock.require(name) for name in names]
-        else:
-            wanted = list(locked.values())
+        locked, wanted = self.lock.read(), self.lock.chosen(names)
         if not wanted:
             return []
         with self._changing() as waiting:
@@ -260,18 +255,12 @@ class CollectionInstaller:
 
     def _require_free(self, found: Staged, locked: Mapping[str, FetchedEntry]) -> None:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
-        name = found.collection.name
-        place = FetchedFolders(self.lock).folder / name
+        name, folders = found.collection.name, FetchedFolders(self.lock)
+        place = folders.folder / name
         # A project's repository may hold the files and not the lock: noting them then
         # is no replacement.
-        if name not in locked and (not place.exists() or has_digest(place, found.hash)):
-            return
-        remedy = "give --force to put this one in its place"
-        known = f"in {place}; {remedy}"
-        if name in locked:
-            known = f"from {locked[name].source}; run 'amplifier collection update {name}', or {remedy}"
-        problem = f"it is there already, {known}"
-        raise ConfigError.of(name, problem, subject="choice of collections")
+        if name in locked or (place.exists() and not has_digest(place, found.hash)):
+            raise folders.taken(name, locked.get(name))
 
     def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
         """Stage what is needed as well, where the catalogue knows it, and check that all fit together."""
@@ -311,10 +300,9 @@ class CollectionInstaller:
         return found
 
     def _put(self, staged: list[Staged]) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        entries = {found.collection.name: found.noted(now) for found in staged}
         FetchedFolders(self.lock).put(
-            {found.collection.name: found.collection.root for found in staged}, entries
+            {found.collection.name: found.collection.root for found in staged},
+            {found.collection.name: found.noted() for found in staged},
         )
 
     def _change(self, found: Staged, locked: Mapping[str, FetchedEntry]) -> Change:

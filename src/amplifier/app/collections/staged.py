@@ -43,8 +43,8 @@ class Staged:
     hash: str
     modules: dict[str, dict[str, str]]
 
-    def noted(self, now: str) -> FetchedEntry:
-        """Return what the lock file says of it once it is in its place; `now` is the time in UTC."""
+    def noted(self) -> FetchedEntry:
+        """Return what the lock file says of it once it is in its place."""
         name = self.collection.name
         return FetchedEntry(
             name=name,
@@ -52,7 +52,6 @@ class Staged:
             commit=self.commit,
             version=self.collection.version,
             path=f"collections/{name}",
-            installed_at=now,
             hash=self.hash,
             modules=self.modules,
         )

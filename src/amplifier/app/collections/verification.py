@@ -40,10 +40,10 @@ def verify(lock: FetchedLock, names: Names[str] = ()) -> list[Verification]:
         ConfigError: the lock file is damaged, or a name was not installed.
         OSError: the lock file cannot be read.
     """
+    verdicts = [judge(entry, lock) for entry in lock.chosen(names)]
     if names:
-        return [judge(lock.require(name), lock) for name in names]
-    locked = lock.read()
-    verdicts = [judge(entry, lock) for entry in locked.values()]
+        return verdicts
+    locked = {verdict.name for verdict in verdicts}
     folder = lock.folder / "collections"
     for path in folder.iterdir() if folder.is_dir() else ():
         if (
@@ -52,9 +52,8 @@ def verify(lock: FetchedLock, names: Names[str] = ()) -> list[Verification]:
             and path.name not in locked
         ):
             reason = "it was not installed by this program"
-            verdicts.append(
-                Verification(name=path.name, state="own", path=path, reason=reason)
-            )
+            own = Verification(name=path.name, state="own", path=path, reason=reason)
+            verdicts.append(own)
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 

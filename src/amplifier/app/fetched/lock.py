@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -12,12 +13,16 @@ from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, did_you_mean
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["FetchedEntry", "FetchedLock"]
 
 _VERSION: Final = "1.2"
 _FIELDS: Final = ("name", "source", "path", "installed_at", "hash")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +35,7 @@ class FetchedEntry:
         commit: of a repository, whole.
         version: that it gives itself.
         path: its folder, relative to that of the lock file.
-        installed_at: when, in UTC.
+        installed_at: when, in UTC; default now.
         hash: the digest of its files.
         modules: the modules a collection brings: path and type by id.
     """
@@ -38,24 +43,11 @@ class FetchedEntry:
     name: str
     source: str
     path: str
-    installed_at: str
+    installed_at: str = attrs.field(factory=_now)
     hash: str
     commit: str | None = None
     version: str = ""
     modules: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
-
-    def to_dict(self) -> JSONObject:
-        """Write it as JSON data."""
-        return {
-            "name": self.name,
-            "source": self.source,
-            "commit": self.commit,
-            "version": self.version,
-            "path": self.path,
-            "installed_at": self.installed_at,
-            "hash": self.hash,
-            "modules": {name: dict(module) for name, module in self.modules.items()},
-        }
 
 
 @attrs.frozen
@@ -76,6 +68,11 @@ class FetchedLock:
     def path(self) -> Path:
         """The lock file."""
         return self.folder / f"{self.kind}.lock"
+
+    @property
+    def noun(self) -> str:
+        """What one of them is called: `collection`, `plugin`."""
+        return self.kind.removesuffix("s")
 
     def read(self) -> dict[str, FetchedEntry]:
         """Return what is installed, by name.
@@ -103,7 +100,7 @@ class FetchedLock:
             entries.pop(drop or "", None)
             return {
                 "version": _VERSION,
-                self.kind: {name: entry.to_dict() for name, entry in entries.items()},
+                self.kind: {name: attrs.asdict(each) for name, each in entries.items()},
             }
 
         PrivateFile(self.path).update(changed)
@@ -117,10 +114,20 @@ class FetchedLock:
         locked = self.read()
         found = locked.get(canonical_name(name))
         if found is None:
-            noun = self.kind.removesuffix("s")
-            problem = f"no such {noun} is installed{did_you_mean(name, list(locked))}"
+            hint = did_you_mean(name, list(locked))
+            problem = f"no such {self.noun} is installed{hint}"
             raise ConfigError.of(name, problem, subject=f"lock file {str(self.path)!r}")
         return found
+
+    def chosen(self, names: Collection[str]) -> list[FetchedEntry]:
+        """Return what was installed under some names, or all that was where none is given.
+
+        Raises:
+            ConfigError: nothing was under one of them; names the nearest.
+        """
+        if names:
+            return [self.require(name) for name in names]
+        return list(self.read().values())
 
     def _read(self, content: JSONValue) -> dict[str, FetchedEntry]:
         if content is None:

@@ -19,7 +19,7 @@ import attrs
 
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.sources.trees import has_digest, sync_folder
-from amplifier_sdk.errors import AmplifierError
+from amplifier_sdk.errors import AmplifierError, ConfigError
 
 __all__ = ["FetchedFolders"]
 
@@ -134,6 +134,16 @@ class FetchedFolders:
             raise
         if is_there:
             _discard(old)
+
+    def taken(self, name: str, entry: FetchedEntry | None) -> ConfigError:
+        """Return the error that something else has a name, with what helps; `entry` is what is noted of it."""
+        remedy = "give --force to put this one in its place"
+        known = f"in {self.folder / name}; {remedy}"
+        if entry is not None:
+            command = f"'amplifier {self.lock.noun} update {name}'"
+            known = f"from {entry.source}; run {command}, or {remedy}"
+        subject = f"choice of {self.lock.kind}"
+        return ConfigError.of(name, f"it is there already, {known}", subject=subject)
 
     def _put_aside(self, place: Path) -> Path:
         """Make a place free, and return what says what was there."""

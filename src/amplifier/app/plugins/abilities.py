@@ -57,15 +57,6 @@ class Ability:
     detail: str = ""
     runs: bool = False
 
-    def to_dict(self) -> JSONObject:
-        """Write it as JSON data."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "detail": self.detail,
-            "runs": self.runs,
-        }
-
 
 def abilities_of(plugin: ClaudePlugin) -> tuple[Ability, ...]:
     """Return what a plugin may do, in the order of kinds and names. The function blocks.

@@ -52,18 +52,9 @@ class ShownPlugin:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        return {
-            "name": self.name,
-            "level": self.level,
-            "state": self.state,
-            "reason": self.reason or None,
-            "version": self.version,
-            "description": self.description,
-            "source": self.source,
-            "commit": self.commit,
-            "path": str(self.folder),
-            "abilities": [ability.to_dict() for ability in self.abilities],
-        }
+        told = attrs.asdict(self)
+        folder = str(told.pop("folder"))
+        return {**told, "reason": self.reason or None, "path": folder}
 
 
 def list_plugins(places: Places) -> list[ShownPlugin]:
@@ -145,17 +136,12 @@ def _of_project(places: Places) -> list[ShownPlugin]:
     if places.project is None or not folder.is_dir():
         return []
     decision = judge_project(TrustStore.in_home(), places.root, "plugins")
-    shown = [
-        ShownPlugin(
-            name=entry.name,
-            level="project",
-            state="used" if decision.trusted else "waiting",
-            folder=entry,
-            reason=""
-            if decision.trusted
-            else f"{decision.reason}; look at it and run 'amplifier trust'",
-        )
+    found = [
+        ShownPlugin(name=entry.name, level="project", state="used", folder=entry)
         for entry in sorted(folder.iterdir())
         if entry.is_dir() and is_plugin(entry)
     ]
-    return [_described(each) if decision.trusted else each for each in shown]
+    if decision.trusted:
+        return [_described(each) for each in found]
+    reason = f"{decision.reason}; look at it and run 'amplifier trust'"
+    return [attrs.evolve(each, state="waiting", reason=reason) for each in found]

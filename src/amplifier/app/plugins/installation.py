@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
@@ -176,10 +175,7 @@ class PluginInstaller:
             AmplifierError: nobody agreed, or a module that they need is not installed; nothing has changed.
             OSError: it cannot be written; nothing has changed.
         """
-        if names:
-            wanted = [self.lock.require(name) for name in names]
-        else:
-            wanted = list(self.lock.read().values())
+        wanted = self.lock.chosen(names)
         if not wanted:
             return []
         with FetchedFolders(self.lock).changing() as waiting:
@@ -229,11 +225,8 @@ class PluginInstaller:
     ) -> PluginChange:
         folder = FetchedFolders(self.lock).folder / staged.name
         if before is None or not folder.is_dir():
-            return PluginChange(
-                staged=staged,
-                before=before,
-                refusal="its folder is gone" if before else "",
-            )
+            gone = "its folder is gone" if before else ""
+            return PluginChange(staged=staged, before=before, refusal=gone)
         grant = self.store.of_folder(folder).get("plugins")
         agreed = {} if grant is None else dict(grant.items)
         now = dict(staged.decision.items)
@@ -255,22 +248,13 @@ class PluginInstaller:
 
     def _require_free(self, change: PluginChange) -> None:
         """Refuse to put a plugin in place of another."""
-        name = change.name
-        folder = FetchedFolders(self.lock).folder / name
-        if change.before is None and not os.path.lexists(folder):
-            return
-        remedy = "give --force to put this one in its place"
-        known = f"in {folder}; {remedy}"
-        if change.before is not None:
-            known = f"from {change.before.source}; run 'amplifier plugin update {name}', or {remedy}"
-        raise ConfigError.of(
-            name, f"it is there already, {known}", subject="choice of plugins"
-        )
+        folders = FetchedFolders(self.lock)
+        if change.before is not None or os.path.lexists(folders.folder / change.name):
+            raise folders.taken(change.name, change.before)
 
     def _put(self, changes: Sequence[PluginChange], agree: PluginConsent) -> None:
         if not agree(changes):
             raise AmplifierError("Nobody agreed, and nothing was changed")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
         folders = FetchedFolders(self.lock)
         # Before the folders are there: where the program is killed on the way, a plugin is refused, and neither
         # unguarded nor without effect.
@@ -278,35 +262,33 @@ class PluginInstaller:
         with self._granted(changes):
             folders.put(
                 {change.name: change.staged.root for change in changes},
-                {change.name: change.staged.noted(now) for change in changes},
+                {change.name: change.staged.noted() for change in changes},
             )
 
     @contextmanager
     def _granted(self, changes: Sequence[PluginChange]) -> Iterator[None]:
         """Note what a person agreed to; where the block fails, what was noted before is noted again."""
         folder = FetchedFolders(self.lock).folder
-        before = [
-            (change, self.store.of_folder(folder / change.name).get("plugins"))
+        home = os.path.realpath(folder)
+        agreed = [
+            attrs.evolve(change.staged.decision, folder=os.path.join(home, change.name))
             for change in changes
         ]
-        home = os.path.realpath(folder)
+        before = [
+            self.store.of_folder(folder / change.name).get("plugins")
+            for change in changes
+        ]
         try:
-            for change in changes:
+            for decision in agreed:
                 # As it was shown, and not as it is by now.
-                place = os.path.join(home, change.name)
-                self.store.grant(attrs.evolve(change.staged.decision, folder=place))
+                self.store.grant(decision)
             yield
         except (OSError, AmplifierError):
-            for change, grant in before:
-                place = os.path.join(home, change.name)
+            for decision, grant in zip(agreed, before, strict=True):
                 if grant is None:
-                    self.store.revoke(Path(place), "plugins")
+                    self.store.revoke(Path(decision.folder), "plugins")
                 else:
-                    items = dict(grant.items)
-                    former = attrs.evolve(
-                        change.staged.decision, folder=place, items=items
-                    )
-                    self.store.grant(former)
+                    self.store.grant(attrs.evolve(decision, items=dict(grant.items)))
             raise
 
     def _mount(self, abilities: Sequence[Sequence[Ability]]) -> None:

@@ -61,15 +61,14 @@ class StagedPlugin:
     unsupported: tuple[str, ...]
     decision: TrustDecision = attrs.field(repr=False)
 
-    def noted(self, now: str) -> FetchedEntry:
-        """Return what the lock file says of it once it is in its place; `now` is the time in UTC."""
+    def noted(self) -> FetchedEntry:
+        """Return what the lock file says of it once it is in its place."""
         return FetchedEntry(
             name=self.name,
             source=self.source,
             commit=self.commit,
             version=self.plugin.version,
             path=f"plugins/{self.name}",
-            installed_at=now,
             hash=self.hash,
         )
 
@@ -105,24 +104,20 @@ def stage_plugins(
         if [name] != (list(names) or [name]):
             _refuse(source, f"it is the plugin {name}, and no marketplace")
         return [_stage(tree, name, {}, source, commit=commit)]
-    is_local = isinstance(location, PathLocation) or str(location).startswith(
-        "git+file:"
-    )
-    staged = []
     if not names and len(market.plugins) > 1:
         raise SeveralPluginsError(source, market.plugins)
+    is_git = not isinstance(location, PathLocation)
+    is_local = not is_git or str(location).startswith("git+file:")
+    staged = []
     for name in names or [market.plugins[0].name]:
         offered = market.offered(name)
-        place, found = (
-            folder / f"plugin-{offered.name}",
-            market.locate(offered, is_local=is_local),
-        )
+        found = market.locate(offered, is_local=is_local)
+        place, repository = folder / f"plugin-{offered.name}", None
         if isinstance(found, PathLocation):
             copy_tree(found.path, place)
-            repository, own = None, commit
         else:
             repository = str(found)
-            own = bring(found, place, source=repository, git=git)
+            commit = bring(found, place, source=repository, git=git)
         staged.append(
             _stage(
                 place,
@@ -130,7 +125,7 @@ def stage_plugins(
                 offered.entry,
                 source,
                 repository=repository,
-                commit=own,
+                commit=commit,
             )
         )
     return staged
