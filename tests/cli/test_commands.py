@@ -95,7 +95,7 @@ def test_an_empty_list_says_so(
     def none(kind: str | None) -> list[object]:
         return []
 
-    monkeypatch.setattr("amplifier.app.modules.installed.list_modules", none)
+    monkeypatch.setattr("amplifier.app.modules.own.list_modules", none)
 
     result = CliRunner().invoke(main, ["module", "list", *arguments])
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Protocol, runtime_checkable
 
-import attrs
 from anyio import to_thread
 
-from amplifier.app.commands.status_commands import rows
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.status_commands import answer_of, rows
+from amplifier.app.commands.talk import TalkCommands
 from amplifier.app.sessions.live_figures import window_of
 from amplifier.app.store.reader import words_of
 from amplifier_kit.commands import (
@@ -54,15 +53,8 @@ class _LeavesOut(Protocol):
         ...
 
 
-@attrs.frozen(eq=False)
-class ContextCommands:
-    """The commands about what the model sees; they wait for the end of a turn.
-
-    Args:
-        talk: the conversation.
-    """
-
-    talk: Talk
+class ContextCommands(TalkCommands):
+    """The commands about what the model sees; they wait for the end of a turn."""
 
     def commands(self) -> list[SessionCommand]:
         """Return them."""
@@ -87,17 +79,10 @@ class ContextCommands:
             (source, f"{tokens:,}", f"{tokens / (window or total or 1):.1%}")
             for source, tokens in sorted(sizes.items(), key=lambda each: -each[1])
         ]
-        if window is None:
-            whole = (
-                f"About {total:,} tokens; the provider does not say how many it takes."
-            )
-        else:
+        whole = f"About {total:,} tokens; the provider does not say how many it takes."
+        if window is not None:
             whole = f"About {total:,} of {window:,} tokens, {total / window:.1%}."
-        return CommandAnswer(
-            text="\n".join([*rows(table, self.talk.columns, widest=40), whole])
-            if table
-            else whole
-        )
+        return answer_of([*rows(table, self.talk.columns, widest=40), whole])
 
     async def compact(self, _: str) -> CommandAnswer:
         """Ask the context manager to show the model less, and say what it shows no more."""
@@ -118,7 +103,7 @@ class ContextCommands:
         if isinstance(context, _LeavesOut):
             history = await self.talk.opened.session.coordinator.context.get_messages()
             lines += _ranges(history, context.left_out)
-        return CommandAnswer(text="\n".join(lines))
+        return answer_of(lines)
 
     async def init(self, arguments: str) -> CommandPrompt:
         """Ask the agent for the file."""
@@ -142,15 +127,13 @@ def _sizes(seen: Sequence[MessageDict], tools: Mapping[str, Tool]) -> dict[str, 
     for message in seen:
         source = _source(message)
         sizes[source] = sizes.get(source, 0) + message_tokens(message, count)
-    described = [
-        json.dumps(
-            [tool.name, tool.description, getattr(tool, "input_schema", None)],
-            default=str,
-        )
+    described = (
+        (tool.name, tool.description, getattr(tool, "input_schema", None))
         for tool in tools.values()
-    ]
-    if described:
-        sizes["definitions of tools"] = sum(map(count, described))
+    )
+    if tools:
+        texts = (json.dumps(each, default=str) for each in described)
+        sizes["definitions of tools"] = sum(map(count, texts))
     return sizes
 
 
@@ -173,14 +156,9 @@ def _ranges(
         if first < len(history):
             parts.append(("left out", first, last))
     for kind, first, last in parts[:_SHOWN_RANGES]:
-        words = next(
-            (
-                words_of(message)
-                for message in history[first : last + 1]
-                if message.get("role") == "user"
-            ),
-            words_of(history[first]),
-        )
+        part = history[first : last + 1]
+        asked = (message for message in part if message.get("role") == "user")
+        words = words_of(next(asked, history[first]))
         yield f"{kind:<9}{first + 1}-{last + 1}: {one_line(words, 50)}"
     if len(parts) > _SHOWN_RANGES:
         yield f"... {len(parts) - _SHOWN_RANGES} more"

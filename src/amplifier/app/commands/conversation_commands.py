@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.talk import TalkCommands
 from amplifier.app.sessions.composition import new_record
 from amplifier.app.store.export import Form
 from amplifier.app.store.export import export as exported
@@ -21,6 +21,7 @@ from amplifier.app.store.reader import StoredHistory
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.transcript import TranscriptLine
+from amplifier.app.text.figures import counted
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.files.open_flags import NEW
 from amplifier_kit.redaction import clean_message, redactor_of
@@ -37,15 +38,8 @@ _FORMS: Final[Mapping[str, Form]] = {
 }
 
 
-@attrs.frozen(eq=False)
-class ConversationCommands:
-    """The commands that change the conversation or what is stored of it; they wait for the end of a turn.
-
-    Args:
-        talk: the conversation.
-    """
-
-    talk: Talk
+class ConversationCommands(TalkCommands):
+    """The commands that change the conversation or what is stored of it; they wait for the end of a turn."""
 
     def commands(self) -> list[SessionCommand]:
         """Return them."""
@@ -63,7 +57,7 @@ class ConversationCommands:
         count = len(self.talk.starts)
         await self.talk.clear()
         return CommandAnswer(
-            text=f"The conversation is empty; {_turns(count)} forgotten. Files stay as they are."
+            text=f"The conversation is empty; {counted(count, 'turn')} forgotten. Files stay as they are."
         )
 
     async def rename(self, arguments: str) -> CommandAnswer:
@@ -89,10 +83,9 @@ class ConversationCommands:
                 "This session is not stored, so there is nothing to fork"
             )
         first, _, rest = arguments.partition(" ")
+        at_turn = None
         if first:
             at_turn = _number(first, "turns that go along")
-        else:
-            at_turn = None
         opened = self.talk.opened
         store = opened.store or SessionStore.of(opened.composition.places)
         session = StoredSession(folder=kept.folder, record=kept.record)
@@ -102,7 +95,7 @@ class ConversationCommands:
             )
         except AmplifierError as error:
             raise CommandError(str(error)) from error
-        turns = _turns(made.record.turn_count)
+        turns = counted(made.record.turn_count, "turn")
         return CommandAnswer(
             text=f"Made session {made.record.session_id} with {turns}.\n/resume {made.record.session_id} opens it."
         )
@@ -119,17 +112,14 @@ class ConversationCommands:
             )
         # A session that is not stored has no record; what is exported names it all the
         # same.
-        own = attrs.evolve(
-            new_record(opened.composition), session_id=opened.session.session_id
-        )
         if opened.kept is None:
-            record = own
+            session_id = opened.session.session_id
+            record = attrs.evolve(new_record(opened.composition), session_id=session_id)
         else:
             record = opened.kept.record
         clean = partial(clean_message, redactor=redactor_of(opened.session.coordinator))
-        history = StoredHistory(
-            lines=tuple(_lines(await self.talk.said(), self.talk.starts))
-        )
+        lines = _lines(await self.talk.said(), self.talk.starts)
+        history = StoredHistory(lines=tuple(lines))
         try:
             await to_thread.run_sync(
                 lambda: _write_new(path, exported(record, history, form, clean=clean))
@@ -170,9 +160,3 @@ def _number(text: str, what: str) -> int:
     if not text.isdecimal() or len(text) > 6:
         raise CommandError(f"A number of {what} is missing; got {text!r:.40}")
     return int(text)
-
-
-def _turns(count: int) -> str:
-    if count == 1:
-        return "1 turn"
-    return f"{count} turns"

@@ -99,20 +99,16 @@ class CommandFiles:
         except (AmplifierError, OSError) as error:
             self.problems.append(str(error))
         else:
-            return self._command(
-                _Found(level=_level(file), folder=file.path.parent, file=command)
+            level = _level(file)
+            found = _Found(level=level, folder=file.path.parent, file=command)
+            return SessionCommand(
+                name=command.name,
+                make=partial(self._make, found),
+                description=command.description,
+                argument_hint=command.argument_hint,
+                source=":".join(filter(None, (level, command.folder))),
             )
         return None
-
-    def _command(self, found: _Found) -> SessionCommand:
-        file = found.file
-        return SessionCommand(
-            name=file.name,
-            make=partial(self._make, found),
-            description=file.description,
-            argument_hint=file.argument_hint,
-            source=":".join(filter(None, (found.level, file.folder))),
-        )
 
     async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
         """Write a command's prompt: programs run once they are allowed.
@@ -132,25 +128,19 @@ class CommandFiles:
                 # Read here, since a session follows mentions with the person's own
                 # rights, which a project's file must not borrow.
                 case "file" if not is_own:
-                    text.append(
-                        await to_thread.run_sync(
-                            self._content, found.file.name, part.text
-                        )
-                    )
+                    read = partial(self._content, found.file.name, part.text)
+                    text.append(await to_thread.run_sync(read))
                 case kind:
                     text.append(f"@{part.text}" if kind == "file" else part.text)
                     # Outputs and files are left out: what they mention was written by
                     # nobody who may.
                     written.append(text[-1])
-        metadata: dict[str, JSONValue]
-        if found.file.model is None:
-            metadata = {}
-        else:
-            metadata = {"model": found.file.model}
+        metadata: dict[str, JSONValue] = {}
+        if found.file.model is not None:
+            metadata["model"] = found.file.model
+        own = None
         if is_own:
             own = WrittenText(" ".join(written), found.folder)
-        else:
-            own = None
         return CommandPrompt(text="".join(text).strip(), written=own, metadata=metadata)
 
     async def _output(self, name: str, text: str) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
-from amplifier.app.commands.status_commands import rows
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.status_commands import answer_of, rows
+from amplifier.app.commands.talk import TalkCommands
 from amplifier.app.sessions.tool_calls import show_tools
-from amplifier.kernel.hooks.registrations import Registration
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError
@@ -23,15 +20,8 @@ _OWN: Final = "amplifier"
 _MCP_STATUS: Final = "mcp_status"
 
 
-@attrs.frozen(eq=False)
-class InspectionCommands:
-    """The commands that list what a session is made of.
-
-    Args:
-        talk: the conversation.
-    """
-
-    talk: Talk
+class InspectionCommands(TalkCommands):
+    """The commands that list what a session is made of."""
 
     def commands(self) -> list[SessionCommand]:
         """Return them."""
@@ -47,11 +37,9 @@ class InspectionCommands:
         mode = self.talk.mode
         table = []
         for tool in show_tools(self.talk.opened.session.coordinator.tools):
-            is_refused = mode.is_on and mode.refusal(tool.name) is not None
-            if is_refused:
+            told = _first_line(tool.description)
+            if mode.is_on and mode.refusal(tool.name) is not None:
                 told = "(not in plan mode)"
-            else:
-                told = _first_line(tool.description)
             table.append((tool.name, tool.effects_text, told))
         return self._table(table, "There are no tools.")
 
@@ -67,15 +55,11 @@ class InspectionCommands:
     async def hooks(self, _: str) -> CommandAnswer:
         """List who hears an event, in the order in which they run: their module, and what they may do."""
         hooks = self.talk.opened.session.coordinator.hooks
-        in_order = sorted(hooks.registrations, key=lambda entry: entry.pattern)
-        table = [
-            (
-                entry.pattern,
-                hooks.module_of(entry.plugin) or _OWN,
-                f"{_words(entry.name)} ({_role(entry)}, priority {entry.priority})",
-            )
-            for entry in in_order
-        ]
+        table = []
+        for entry in sorted(hooks.registrations, key=lambda entry: entry.pattern):
+            role = "may refuse" if entry.decides_on(entry.pattern) else "observes"
+            told = f"{_words(entry.name)} ({role}, priority {entry.priority})"
+            table.append((entry.pattern, hooks.module_of(entry.plugin) or _OWN, told))
         return self._table(table, "Nobody hears any event.")
 
     async def mcp(self, _: str) -> CommandAnswer:
@@ -98,9 +82,7 @@ class InspectionCommands:
         return self._table(table, "There are no MCP servers.")
 
     def _table(self, table: Sequence[Sequence[str]], otherwise: str) -> CommandAnswer:
-        if not table:
-            return CommandAnswer(text=otherwise)
-        return CommandAnswer(text="\n".join(rows(table, self.talk.columns)))
+        return answer_of(rows(table, self.talk.columns) or [otherwise])
 
 
 def _server(server: JSONObject) -> tuple[str, str, str]:
@@ -120,9 +102,3 @@ def _first_line(text: str) -> str:
 def _words(name: str) -> str:
     """Return a handler's name as words: of a method the method's, which its module's name stands beside."""
     return " ".join(name.rpartition(".")[2].replace("_", " ").split())
-
-
-def _role(entry: Registration) -> str:
-    if entry.decides_on(entry.pattern):
-        return "may refuse"
-    return "observes"

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-import attrs
 from anyio import to_thread
 
 from amplifier.app.commands.modes import MODES, ModeName
-from amplifier.app.commands.status_commands import rows
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.status_commands import answer_of, rows
+from amplifier.app.commands.talk import TalkCommands
 from amplifier.app.sessions.tool_calls import read_value
 from amplifier.app.settings.changes import change
 from amplifier.app.settings.layers import Key, read_key
@@ -42,15 +41,8 @@ _TOLD: Final[Mapping[ModeName, str]] = {
 }
 
 
-@attrs.frozen(eq=False)
-class ModelCommands:
-    """The commands that choose; what they choose holds from the next turn on.
-
-    Args:
-        talk: the conversation.
-    """
-
-    talk: Talk
+class ModelCommands(TalkCommands):
+    """The commands that choose; what they choose holds from the next turn on."""
 
     def commands(self) -> list[SessionCommand]:
         """Return them."""
@@ -97,14 +89,12 @@ class ModelCommands:
         """List the providers, or choose one."""
         talk, names = self.talk, list(self._every())
         if not arguments:
-            marked = [("*" if name == talk.provider else "", name) for name in names]
-            if talk.provider:
-                chosen = ""
-            else:
-                chosen = "\nThe loop chooses; /provider NAME chooses one."
-            return CommandAnswer(
-                text="\n".join(f"{mark:<2}{name}" for mark, name in marked) + chosen
-            )
+            lines = [
+                f"{'* ' if name == talk.provider else '  '}{name}" for name in names
+            ]
+            if not talk.provider:
+                lines.append("The loop chooses; /provider NAME chooses one.")
+            return answer_of(lines)
         if arguments == _AUTO:
             talk.provider = talk.model = None
             return CommandAnswer(text="The loop chooses the provider and the model.")
@@ -126,35 +116,11 @@ class ModelCommands:
             talk.model = None
             return CommandAnswer(text="The model is the provider's own, or the plan's.")
         if not arguments:
-            table = []
-            for name, provider in self._asked().items():
-                try:
-                    models = await provider.list_models()
-                except Exception as error:
-                    # foreign code: a vendor that cannot be reached hides no other
-                    table.append((name, "", f"not known: {one_line(str(error), 200)}"))
-                    continue
-                table += [
-                    (name, model.id, _facts(model)) for model in models[:_MOST_MODELS]
-                ]
-                if len(models) > _MOST_MODELS:
-                    table.append((name, "", f"and {len(models) - _MOST_MODELS} more"))
+            listed = rows(await self._models(), talk.columns, widest=40)
+            listed = listed or ["No model is known."]
             if talk.model:
-                chosen = [f"Chosen: {talk.model}"]
-            else:
-                chosen = []
-            return CommandAnswer(
-                text="\n".join(
-                    [
-                        *(
-                            rows(table, talk.columns, widest=40)
-                            if table
-                            else ["No model is known."]
-                        ),
-                        *chosen,
-                    ]
-                )
-            )
+                listed.append(f"Chosen: {talk.model}")
+            return answer_of(listed)
         name, slash, model = arguments.partition("/")
         # Names of models have slashes too: it is a provider only where one is called
         # so.
@@ -166,13 +132,29 @@ class ModelCommands:
             text=f"{talk.model} answers from the next turn on.{await self._doubt()}"
         )
 
+    async def _models(self) -> list[tuple[str, str, str]]:
+        """List the models of the providers that may be asked, each with what is known of it."""
+        table = []
+        for name, provider in self._asked().items():
+            try:
+                models = await provider.list_models()
+            except Exception as error:
+                # foreign code: a vendor that cannot be reached hides no other
+                table.append((name, "", f"not known: {one_line(str(error), 200)}"))
+                continue
+            table += [
+                (name, model.id, _facts(model)) for model in models[:_MOST_MODELS]
+            ]
+            if len(models) > _MOST_MODELS:
+                table.append((name, "", f"and {len(models) - _MOST_MODELS} more"))
+        return table
+
     async def config(self, arguments: str) -> CommandAnswer:
         """Show settings, explain one, or set one for the session."""
         text, _, value = arguments.partition(" ")
         kept, places = self.talk.opened.kept, self.talk.opened.composition.places
-        if kept is None:
-            folder = None
-        else:
+        folder = None
+        if kept is not None:
             folder = kept.folder
         settings = await to_thread.run_sync(
             partial(load_settings, places, session=folder)
@@ -201,10 +183,9 @@ class ModelCommands:
             )
         except (AmplifierError, OSError) as error:
             raise CommandError(str(error)) from error
+        when = "when the session is opened again"
         if key[0] == _AT_ONCE:
             when = "at once"
-        else:
-            when = "when the session is opened again"
         return CommandAnswer(text=f"{text} is set for this session; it holds {when}.")
 
     async def _doubt(self) -> str:
@@ -231,15 +212,10 @@ class ModelCommands:
 
 
 def _facts(model: ModelInfo) -> str:
+    facts = [model.display_name] if model.display_name != model.id else []
     if model.context_window:
-        window = f"{model.context_window:,} tokens"
-    else:
-        window = ""
-    return ", ".join(
-        filter(
-            None, (model.display_name if model.display_name != model.id else "", window)
-        )
-    )
+        facts.append(f"{model.context_window:,} tokens")
+    return ", ".join(filter(None, facts))
 
 
 def _written(value: object) -> str:
@@ -257,9 +233,8 @@ def _explained(settings: Settings, text: str, key: Key, columns: int) -> str:
         return f"{text} is not set."
     lines: list[str] = []
     for origin in origins:
-        if origin.path is None:
-            where = ""
-        else:
+        where = ""
+        if origin.path is not None:
             where = f"{origin.path}:{origin.line or 1}"
         value = withhold({str(key[-1]): origin.value}).get(str(key[-1]))
         if isinstance(value, (dict, list)) and value:

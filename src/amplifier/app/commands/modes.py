@@ -63,10 +63,8 @@ class PlanMode:
 
     def refusal(self, name: str) -> str | None:
         """Say why a tool is refused while the mode is on; `None` where it only reads."""
-        tool = self.coordinator.get("tools", name)
-        if tool is None:
-            effects = None
-        else:
+        tool, effects = self.coordinator.get("tools", name), None
+        if tool is not None:
             effects = effects_of(tool, name=name)
         if effects is None:
             return "it does not say what it does"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
-import attrs
-
-from amplifier.app.commands.status_commands import rows
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.status_commands import answer_of, rows
+from amplifier.app.commands.talk import TalkCommands
 from amplifier.app.commands.typed_shell import as_typed
 from amplifier.app.sessions.backups import (
     BackupCopy,
@@ -17,6 +15,7 @@ from amplifier.app.sessions.backups import (
     copies_since,
 )
 from amplifier.app.store.reader import words_of
+from amplifier.app.text.figures import counted
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.messages import MessageDict
@@ -30,15 +29,8 @@ _HINT: Final = f"[{'|'.join(_PARTS)}]"
 _SHOWN_TURNS: Final = 40
 
 
-@attrs.frozen(eq=False)
-class RewindCommands:
-    """The commands that go back; they wait for the end of a turn.
-
-    Args:
-        talk: the conversation.
-    """
-
-    talk: Talk
+class RewindCommands(TalkCommands):
+    """The commands that go back; they wait for the end of a turn."""
 
     def commands(self) -> list[SessionCommand]:
         """Return them."""
@@ -56,7 +48,9 @@ class RewindCommands:
         count, what = _read(arguments, usual=1)
         there = len(self.talk.starts)
         if not 0 < count <= there:
-            raise CommandError(f"{_turns(there)} can be taken back; got {count}")
+            raise CommandError(
+                f"{counted(there, 'turn')} can be taken back; got {count}"
+            )
         return await self._go_back(there - count, what)
 
     async def rewind(self, arguments: str) -> CommandAnswer:
@@ -67,7 +61,7 @@ class RewindCommands:
         there = len(self.talk.starts)
         if not 0 < number <= there:
             raise CommandError(
-                f"There are {_turns(there)}, counted from 1; got {number}. /rewind lists them"
+                f"There are {counted(there, 'turn')}, counted from 1; got {number}. /rewind lists them"
             )
         return await self._go_back(number - 1, what)
 
@@ -93,22 +87,21 @@ class RewindCommands:
     async def _go_back(self, first: int, what: _What | None) -> CommandAnswer:
         """Give up the turns from a number on, counted from 0; files first, since those may refuse."""
         count = len(self.talk.starts) - first
+        is_with_files = what != "conversation"
         if what is None:
-            is_with_files = self._has_backups
-        else:
-            is_with_files = what != "conversation"
+            is_with_files = self._find_backups() is not None
         restored = []
         if is_with_files:
             restored = await self._restore(
                 self._turn_ids(first), is_asked=what is not None
             )
         if what == "files":
-            return CommandAnswer(text="\n".join(restored))
+            return answer_of(restored)
         await self.talk.forget(first)
-        told = f"{_turns(count)} taken back, {first} left."
+        told = f"{counted(count, 'turn')} taken back, {first} left."
         if not is_with_files:
             told += " Files stay as they are."
-        return CommandAnswer(text="\n".join([told, *restored]))
+        return answer_of([told, *restored])
 
     async def _restore(self, turns: Collection[str], *, is_asked: bool) -> list[str]:
         backups = self._backups()
@@ -134,16 +127,15 @@ class RewindCommands:
         changed = await self._changed_files()
         table = []
         for number, start in enumerate(talk.starts, 1):
-            files = changed.get(talk.turn_ids.get(start, ""), 0)
-            table.append((str(number), _files(files), _prompt(said[start:])))
+            files = changed.get(talk.turn_ids.get(start, ""), "")
+            table.append((str(number), files, _prompt(said[start:])))
         shown = table[-_SHOWN_TURNS:]
         told = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
-        return CommandAnswer(
-            text="\n".join([*rows(shown, self.talk.columns, widest=10), told])
-        )
+        return answer_of([*rows(shown, self.talk.columns, widest=10), told])
 
-    async def _changed_files(self) -> dict[str, int]:
-        backups = backups_of(self.talk.opened.session.coordinator)
+    async def _changed_files(self) -> dict[str, str]:
+        """Say by turn how many files it changed."""
+        backups = self._find_backups()
         if backups is None:
             return {}
         try:
@@ -153,14 +145,13 @@ class RewindCommands:
         paths: dict[str, set[object]] = {}
         for copy in copies:
             paths.setdefault(copy.turn, set()).add(copy.path)
-        return {turn: len(each) for turn, each in paths.items()}
+        return {turn: counted(len(each), "file") for turn, each in paths.items()}
 
-    @property
-    def _has_backups(self) -> bool:
-        return backups_of(self.talk.opened.session.coordinator) is not None
+    def _find_backups(self) -> SessionBackups | None:
+        return backups_of(self.talk.opened.session.coordinator)
 
     def _backups(self) -> SessionBackups:
-        found = backups_of(self.talk.opened.session.coordinator)
+        found = self._find_backups()
         if found is None:
             raise CommandError(
                 "This session makes no backups of files; the module hooks-backup does"
@@ -195,15 +186,3 @@ def _prompt(said: Sequence[MessageDict]) -> str:
     return next(
         (as_typed(words_of(each)) for each in said if each.get("role") == "user"), ""
     )
-
-
-def _files(count: int) -> str:
-    if not count:
-        return ""
-    return "1 file" if count == 1 else f"{count} files"
-
-
-def _turns(count: int) -> str:
-    if count == 1:
-        return "1 turn"
-    return f"{count} turns"

@@ -10,13 +10,13 @@ from typing import Final
 import attrs
 
 from amplifier.app.commands.registry import CommandRegistry
-from amplifier.app.commands.talk import Talk
+from amplifier.app.commands.talk import Talk, TalkCommands
 from amplifier.app.text.figures import dollars
 from amplifier_kit.commands import CommandAnswer, SessionCommand
 from amplifier_kit.terminal import columns_of, cut, one_line
 from amplifier_sdk.chat import Usage
 
-__all__ = ["StatusCommands", "rows", "usage_text"]
+__all__ = ["StatusCommands", "answer_of", "rows", "usage_text"]
 
 _NARROW: Final = 60
 _LEAST: Final = 20
@@ -25,15 +25,9 @@ _KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
 
 
 @attrs.frozen(eq=False)
-class StatusCommands:
-    """The commands that show and change nothing.
+class StatusCommands(TalkCommands):
+    """The commands that show and change nothing; `registry` has all commands, for `/help`."""
 
-    Args:
-        talk: the conversation.
-        registry: all commands, for `/help`.
-    """
-
-    talk: Talk
     registry: CommandRegistry
 
     def commands(self) -> list[SessionCommand]:
@@ -53,46 +47,38 @@ class StatusCommands:
             other = [f"/{alias}" for alias in command.aliases]
             facts = [("Also", ", ".join(other)), ("From", command.source)]
             lines = [head, f"  {one_line(command.description, 300)}"]
-            return _answer(
-                [*lines, *(f"  {name}: {value}" for name, value in facts if value)]
-            )
+            lines += [f"  {name}: {value}" for name, value in facts if value]
+            return answer_of(lines)
         listed = self.registry.listed.items()
         table = [
             (f"/{name} {command.argument_hint}".rstrip(), command.description)
             for name, command in listed
         ]
-        return _answer(rows(table, self.talk.columns, widest=34, wraps=True))
+        return answer_of(rows(table, self.talk.columns, widest=34, wraps=True))
 
     async def status(self, _: str) -> CommandAnswer:
         """Show who the session is and what the next turn asks."""
         talk, opened = self.talk, self.talk.opened
-        if opened.kept is None:
-            record = None
-        else:
-            record = opened.kept.record
+        name, folder = None, "no"
+        if opened.kept is not None:
+            name, folder = opened.kept.record.name, str(opened.kept.folder)
         places, profile = opened.composition.places, opened.composition.profile
-        providers = opened.session.coordinator.providers
+        known = ", ".join(opened.session.coordinator.providers) or "none"
+        read = ", ".join(map(str, opened.instructions.files))
         facts = [
             ("Session", opened.session.session_id),
-            ("Name", (record.name if record is not None else None) or "none"),
-            ("Kept", "no" if opened.kept is None else str(opened.kept.folder)),
+            ("Name", name or "none"),
+            ("Kept", folder),
             ("Folder", str(places.working_dir)),
             ("Profile", "none" if profile is None else profile.name),
-            (
-                "Provider",
-                talk.provider
-                or f"chosen by the loop ({', '.join(providers) or 'none'})",
-            ),
+            ("Provider", talk.provider or f"chosen by the loop ({known})"),
             ("Model", talk.model or _usual_model(talk)),
-            (
-                "Reads",
-                ", ".join(map(str, opened.instructions.files)) or "no instructions",
-            ),
+            ("Reads", read or "no instructions"),
             ("Mode", talk.modes.current),
             ("Turns", str(len(talk.starts))),
             ("Messages", str(len(await talk.said()))),
         ]
-        return _answer(
+        return answer_of(
             f"{name + ':':<10}{one_line(value, _LONGEST_CELL)}" for name, value in facts
         )
 
@@ -109,14 +95,13 @@ class StatusCommands:
                 for kind in _KINDS
                 if kind in record.usage
             ]
+            told = f"In all: {', '.join(counted)} tokens"
+            if not counted:
+                told = "In all: nothing is known"
             if record.cost_usd:
-                cost = f", {dollars(Decimal(record.cost_usd))}"
-            else:
-                cost = ""
-            lines.append(
-                f"In all: {', '.join(counted) + ' tokens' if counted else 'nothing is known'}{cost}"
-            )
-        return _answer(lines)
+                told += f", {dollars(Decimal(record.cost_usd))}"
+            lines.append(told)
+        return answer_of(lines)
 
 
 def rows(
@@ -139,17 +124,8 @@ def rows(
     cells = [[one_line(cell, _LONGEST_CELL) for cell in row] for row in table]
     if width < _NARROW:
         return [line for row in cells for line in _stacked(row, width)]
-    count = max(map(len, cells))
-    widths = [
-        min(
-            widest,
-            max(
-                (columns_of(row[at]) for row in cells if columns_of(row[at]) <= widest),
-                default=0,
-            ),
-        )
-        for at in range(count - 1)
-    ]
+    sizes = zip(*(map(columns_of, row[:-1]) for row in cells), strict=True)
+    widths = [max((n for n in each if n <= widest), default=0) for each in sizes]
     return [line for row in cells for line in _row(row, widths, width, wraps=wraps)]
 
 
@@ -190,23 +166,20 @@ def usage_text(usage: Usage | None) -> str:
         parts.append(f"{usage.cache_read_tokens:,} cached")
     if usage.reasoning_tokens:
         parts.append(f"{usage.reasoning_tokens:,} thinking")
-    if usage.cost_usd is None:
-        cost = ""
-    else:
-        cost = f", {dollars(usage.cost_usd)}"
-    return f"{', '.join(parts)} tokens{cost}"
+    told = f"{', '.join(parts)} tokens"
+    if usage.cost_usd is not None:
+        told += f", {dollars(usage.cost_usd)}"
+    return told
 
 
 def _usual_model(talk: Talk) -> str:
-    loops = talk.opened.session.plan.modules["orchestrator"]
-    if loops:
-        model = loops[0].config.get("model")
-    else:
-        model = None
-    if isinstance(model, str):
-        return model
+    for loop in talk.opened.session.plan.modules["orchestrator"]:
+        model = loop.config.get("model")
+        if isinstance(model, str):
+            return model
     return "the provider's own"
 
 
-def _answer(lines: Iterable[str]) -> CommandAnswer:
+def answer_of(lines: Iterable[str]) -> CommandAnswer:
+    """Return lines as an answer."""
     return CommandAnswer(text="\n".join(lines))

@@ -19,7 +19,7 @@ from amplifier_sdk.messages import MessageDict
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
 
-__all__ = ["Talk"]
+__all__ = ["Talk", "TalkCommands"]
 
 
 @attrs.define(eq=False)
@@ -130,21 +130,25 @@ class Talk:
 
     async def _history(self) -> tuple[list[MessageDict], list[MessageDict]]:
         """Return the system messages, and all others."""
-        messages = await self.opened.session.coordinator.context.get_messages()
-        instructions = [
-            message for message in messages if message.get("role") == "system"
-        ]
-        return instructions, [
-            message for message in messages if message.get("role") != "system"
-        ]
+        instructions, said = list[MessageDict](), list[MessageDict]()
+        for message in await self.opened.session.coordinator.context.get_messages():
+            is_instruction = message.get("role") == "system"
+            (instructions if is_instruction else said).append(message)
+        return instructions, said
+
+
+@attrs.frozen(eq=False)
+class TalkCommands:
+    """Commands about a conversation, which is `talk`."""
+
+    talk: Talk
 
 
 def _stored_turns(opened: OpenSession) -> dict[int, str]:
     """Return the turns of a stored session, by where they begin."""
     if opened.kept is None:
-        lines = []
-    else:
-        lines = opened.kept.transcript.lines
+        return {}
+    lines = opened.kept.transcript.lines
     return {
         at: line.turn
         for at, line in enumerate(lines)

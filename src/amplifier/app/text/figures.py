@@ -8,7 +8,7 @@ from typing import Final
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["dollars", "duration_text", "short_number", "value_text"]
+__all__ = ["counted", "dollars", "duration_text", "short_number", "value_text"]
 
 _LEAST: Final = Decimal("0.000001")
 
@@ -36,6 +36,13 @@ def duration_text(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 turn`, `2 turns`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}s"
 
 
 def short_number(value: float) -> str:
