@@ -10,7 +10,10 @@ __all__ = ["load_from"]
 
 
 def load_from(
-    package: str, home: Mapping[str, str], *, prepare: str | None = None
+    package: str,
+    names_by_home: Mapping[str, tuple[str, ...]],
+    *,
+    prepare: str | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Make the `__getattr__` and the `__dir__` of a package.
 
@@ -18,14 +21,15 @@ def load_from(
 
     ```python
     if not TYPE_CHECKING:
-        __getattr__, __dir__ = load_from(__name__, {"Session": "kernel.session"})
+        __getattr__, __dir__ = load_from(__name__, {"kernel.session": ("Session",)})
     ```
 
     Args:
         package: the package's name.
-        home: public names, each with the module of the package that defines it.
+        names_by_home: the modules of the package, each with the public names that it defines.
         prepare: a module of the package that is imported before the first of them is loaded.
     """
+    home = {name: module for module, names in names_by_home.items() for name in names}
 
     def load(name: str) -> object:
         """Load a public name from the module that defines it."""
@@ -38,8 +42,8 @@ def load_from(
         setattr(modules[package], name, value)
         return value
 
-    def names() -> list[str]:
+    def listed() -> list[str]:
         """Return the public names, loaded or not."""
         return sorted(modules[package].__all__)
 
-    return load, names
+    return load, listed

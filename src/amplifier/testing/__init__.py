@@ -11,32 +11,28 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier.testing._scripts import ScriptedAnswer as ScriptedAnswer
-    from amplifier.testing._scripts import ScriptedProvider as ScriptedProvider
-    from amplifier.testing._scripts import answer as answer
-    from amplifier.testing._scripts import call as call
-    from amplifier.testing.auto_model import AutoModel as AutoModel
-    from amplifier.testing.clock import VirtualClock as VirtualClock
-    from amplifier.testing.conditions import wait_for as wait_for
-    from amplifier.testing.contexts import MockContextManager as MockContextManager
-    from amplifier.testing.coordinators import MockCoordinator as MockCoordinator
-    from amplifier.testing.coordinators import TestCoordinator as TestCoordinator
+    from amplifier.testing._scripts import (
+        ScriptedAnswer,
+        ScriptedProvider,
+        answer,
+        call,
+    )
+    from amplifier.testing.auto_model import AutoModel
+    from amplifier.testing.clock import VirtualClock
+    from amplifier.testing.conditions import wait_for
+    from amplifier.testing.contexts import MockContextManager
     from amplifier.testing.coordinators import (
-        create_test_coordinator as create_test_coordinator,
+        MockCoordinator,
+        TestCoordinator,
+        create_test_coordinator,
     )
-    from amplifier.testing.journals import MemoryJournal as MemoryJournal
-    from amplifier.testing.network import NetworkReachedError as NetworkReachedError
-    from amplifier.testing.network import no_network as no_network
-    from amplifier.testing.orchestrators import MockOrchestrator as MockOrchestrator
-    from amplifier.testing.orchestrators import (
-        ScriptedOrchestrator as ScriptedOrchestrator,
-    )
-    from amplifier.testing.people import MockApprovalSystem as MockApprovalSystem
-    from amplifier.testing.people import MockDisplaySystem as MockDisplaySystem
-    from amplifier.testing.recorder import EventRecorder as EventRecorder
-    from amplifier.testing.sessions import create_test_session as create_test_session
-    from amplifier.testing.sessions import mounting as mounting
-    from amplifier.testing.tools import MockTool as MockTool
+    from amplifier.testing.journals import MemoryJournal
+    from amplifier.testing.network import NetworkReachedError, no_network
+    from amplifier.testing.orchestrators import MockOrchestrator, ScriptedOrchestrator
+    from amplifier.testing.people import MockApprovalSystem, MockDisplaySystem
+    from amplifier.testing.recorder import EventRecorder
+    from amplifier.testing.sessions import create_test_session, mounting
+    from amplifier.testing.tools import MockTool
 
 __all__ = [
     "AutoModel",
@@ -64,28 +60,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "AutoModel": "auto_model",
-    "NetworkReachedError": "network",
-    "no_network": "network",
-    "EventRecorder": "recorder",
-    "MemoryJournal": "journals",
-    "MockApprovalSystem": "people",
-    "MockContextManager": "contexts",
-    "MockCoordinator": "coordinators",
-    "MockDisplaySystem": "people",
-    "MockOrchestrator": "orchestrators",
-    "MockTool": "tools",
-    "ScriptedAnswer": "_scripts",
-    "ScriptedOrchestrator": "orchestrators",
-    "ScriptedProvider": "_scripts",
-    "TestCoordinator": "coordinators",
-    "VirtualClock": "clock",
-    "answer": "_scripts",
-    "call": "_scripts",
-    "create_test_coordinator": "coordinators",
-    "create_test_session": "sessions",
-    "mounting": "sessions",
-    "wait_for": "conditions",
+    "_scripts": ("ScriptedAnswer", "ScriptedProvider", "answer", "call"),
+    "auto_model": ("AutoModel",),
+    "clock": ("VirtualClock",),
+    "conditions": ("wait_for",),
+    "contexts": ("MockContextManager",),
+    "coordinators": ("MockCoordinator", "TestCoordinator", "create_test_coordinator"),
+    "journals": ("MemoryJournal",),
+    "network": ("NetworkReachedError", "no_network"),
+    "orchestrators": ("MockOrchestrator", "ScriptedOrchestrator"),
+    "people": ("MockApprovalSystem", "MockDisplaySystem"),
+    "recorder": ("EventRecorder",),
+    "sessions": ("create_test_session", "mounting"),
+    "tools": ("MockTool",),
 }
 
 # hidden from type checkers, which would accept any name otherwise

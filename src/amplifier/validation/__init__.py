@@ -11,18 +11,14 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier.validation.report import CheckResult as CheckResult
-    from amplifier.validation.report import ModuleReport as ModuleReport
-    from amplifier.validation.report import Report as Report
-    from amplifier.validation.validator import validate as validate
+    from amplifier.validation.report import CheckResult, ModuleReport, Report
+    from amplifier.validation.validator import validate
 
 __all__ = ["CheckResult", "ModuleReport", "Report", "validate"]
 
 _HOME = {
-    "CheckResult": "report",
-    "ModuleReport": "report",
-    "Report": "report",
-    "validate": "validator",
+    "report": ("CheckResult", "ModuleReport", "Report"),
+    "validator": ("validate",),
 }
 
 # hidden from type checkers, which would accept any name otherwise

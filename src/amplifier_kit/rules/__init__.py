@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.rules.calls import RuledCall as RuledCall
-    from amplifier_kit.rules.rule import Rule as Rule
-    from amplifier_kit.rules.ruleset import RuleSet as RuleSet
-    from amplifier_kit.rules.touched import TouchedPath as TouchedPath
-    from amplifier_kit.rules.touched import touched_paths as touched_paths
+    from amplifier_kit.rules.calls import RuledCall
+    from amplifier_kit.rules.rule import Rule
+    from amplifier_kit.rules.ruleset import RuleSet
+    from amplifier_kit.rules.touched import TouchedPath, touched_paths
 
 __all__ = [
     "Rule",
@@ -31,11 +30,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "RuledCall": "calls",
-    "Rule": "rule",
-    "RuleSet": "ruleset",
-    "TouchedPath": "touched",
-    "touched_paths": "touched",
+    "calls": ("RuledCall",),
+    "rule": ("Rule",),
+    "ruleset": ("RuleSet",),
+    "touched": ("TouchedPath", "touched_paths"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

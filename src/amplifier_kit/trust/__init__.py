@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.trust.closures import changed_code as changed_code
-    from amplifier_kit.trust.closures import closure_of as closure_of
-    from amplifier_kit.trust.closures import covered_paths as covered_paths
-    from amplifier_kit.trust.closures import judge_project as judge_project
-    from amplifier_kit.trust.fingerprints import DeclaredItem as DeclaredItem
-    from amplifier_kit.trust.fingerprints import (
-        UnreadableItemError as UnreadableItemError,
+    from amplifier_kit.trust.closures import (
+        changed_code,
+        closure_of,
+        covered_paths,
+        judge_project,
     )
-    from amplifier_kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
-    from amplifier_kit.trust.store import TrustDecision as TrustDecision
-    from amplifier_kit.trust.store import TrustStore as TrustStore
+    from amplifier_kit.trust.fingerprints import DeclaredItem, UnreadableItemError
+    from amplifier_kit.trust.kinds import PROJECT_FILES
+    from amplifier_kit.trust.store import TrustDecision, TrustStore
 
 __all__ = [
     "PROJECT_FILES",
@@ -47,15 +45,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "PROJECT_FILES": "kinds",
-    "TrustDecision": "store",
-    "DeclaredItem": "fingerprints",
-    "TrustStore": "store",
-    "UnreadableItemError": "fingerprints",
-    "changed_code": "closures",
-    "closure_of": "closures",
-    "covered_paths": "closures",
-    "judge_project": "closures",
+    "closures": ("changed_code", "closure_of", "covered_paths", "judge_project"),
+    "fingerprints": ("DeclaredItem", "UnreadableItemError"),
+    "kinds": ("PROJECT_FILES",),
+    "store": ("TrustDecision", "TrustStore"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

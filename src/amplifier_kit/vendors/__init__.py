@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.vendors.answers import AnswerReader as AnswerReader
-    from amplifier_kit.vendors.client import Exchange as Exchange
-    from amplifier_kit.vendors.client import VendorClient as VendorClient
-    from amplifier_kit.vendors.config import VendorConfig as VendorConfig
-    from amplifier_kit.vendors.payloads import read_object as read_object
-    from amplifier_kit.vendors.payloads import read_tokens as read_tokens
-    from amplifier_kit.vendors.payloads import storable as storable
-    from amplifier_kit.vendors.payloads import write_json as write_json
-    from amplifier_kit.vendors.provider import VendorProvider as VendorProvider
-    from amplifier_kit.vendors.refusals import read_problem as read_problem
-    from amplifier_kit.vendors.refusals import refusal as refusal
-    from amplifier_kit.vendors.request import Outgoing as Outgoing
-    from amplifier_kit.vendors.request import cache_key_of as cache_key_of
+    from amplifier_kit.vendors.answers import AnswerReader
+    from amplifier_kit.vendors.client import Exchange, VendorClient
+    from amplifier_kit.vendors.config import VendorConfig
+    from amplifier_kit.vendors.payloads import (
+        read_object,
+        read_tokens,
+        storable,
+        write_json,
+    )
+    from amplifier_kit.vendors.provider import VendorProvider
+    from amplifier_kit.vendors.refusals import read_problem, refusal
+    from amplifier_kit.vendors.request import Outgoing, cache_key_of
 
 __all__ = [
     "AnswerReader",
@@ -43,19 +42,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "AnswerReader": "answers",
-    "Exchange": "client",
-    "Outgoing": "request",
-    "VendorClient": "client",
-    "VendorConfig": "config",
-    "VendorProvider": "provider",
-    "cache_key_of": "request",
-    "read_object": "payloads",
-    "read_problem": "refusals",
-    "read_tokens": "payloads",
-    "refusal": "refusals",
-    "storable": "payloads",
-    "write_json": "payloads",
+    "answers": ("AnswerReader",),
+    "client": ("Exchange", "VendorClient"),
+    "config": ("VendorConfig",),
+    "payloads": ("read_object", "read_tokens", "storable", "write_json"),
+    "provider": ("VendorProvider",),
+    "refusals": ("read_problem", "refusal"),
+    "request": ("Outgoing", "cache_key_of"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_sdk.history._calls import OpenCall as OpenCall
-    from amplifier_sdk.history._calls import closing_message as closing_message
-    from amplifier_sdk.history._calls import open_calls as open_calls
-    from amplifier_sdk.history._calls import tool_message as tool_message
-    from amplifier_sdk.history._findings import HistoryFinding as HistoryFinding
-    from amplifier_sdk.history._findings import HistoryProblem as HistoryProblem
-    from amplifier_sdk.history._log import MessageLog as MessageLog
-    from amplifier_sdk.history._log import MessageView as MessageView
-    from amplifier_sdk.history._log import typed as typed
-    from amplifier_sdk.history._repair import Repair as Repair
-    from amplifier_sdk.history._repair import Sendable as Sendable
-    from amplifier_sdk.history._repair import diagnose as diagnose
-    from amplifier_sdk.history._repair import repair as repair
-    from amplifier_sdk.history._repair import sendable as sendable
-    from amplifier_sdk.history._results import result_message as result_message
+    from amplifier_sdk.history._calls import (
+        OpenCall,
+        closing_message,
+        open_calls,
+        tool_message,
+    )
+    from amplifier_sdk.history._findings import HistoryFinding, HistoryProblem
+    from amplifier_sdk.history._log import MessageLog, MessageView, typed
+    from amplifier_sdk.history._repair import (
+        Repair,
+        Sendable,
+        diagnose,
+        repair,
+        sendable,
+    )
+    from amplifier_sdk.history._results import result_message
 
 __all__ = [
     "HistoryFinding",
@@ -47,21 +48,11 @@ __all__ = [
 ]
 
 _HOME = {
-    "HistoryFinding": "_findings",
-    "HistoryProblem": "_findings",
-    "MessageLog": "_log",
-    "MessageView": "_log",
-    "OpenCall": "_calls",
-    "Repair": "_repair",
-    "Sendable": "_repair",
-    "closing_message": "_calls",
-    "diagnose": "_repair",
-    "open_calls": "_calls",
-    "repair": "_repair",
-    "result_message": "_results",
-    "sendable": "_repair",
-    "tool_message": "_calls",
-    "typed": "_log",
+    "_calls": ("OpenCall", "closing_message", "open_calls", "tool_message"),
+    "_findings": ("HistoryFinding", "HistoryProblem"),
+    "_log": ("MessageLog", "MessageView", "typed"),
+    "_repair": ("Repair", "Sendable", "diagnose", "repair", "sendable"),
+    "_results": ("result_message",),
 }
 
 # hidden from type checkers, which would accept any name otherwise

@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.http.netguard.addresses import refusal_of as refusal_of
-    from amplifier_kit.http.netguard.bodies import Body as Body
-    from amplifier_kit.http.netguard.connector import Connector as Connector
-    from amplifier_kit.http.netguard.errors import BodyError as BodyError
-    from amplifier_kit.http.netguard.errors import WebError as WebError
-    from amplifier_kit.http.netguard.fetcher import FetchedResponse as FetchedResponse
-    from amplifier_kit.http.netguard.fetcher import Fetcher as Fetcher
-    from amplifier_kit.http.netguard.policies import AddressRange as AddressRange
-    from amplifier_kit.http.netguard.policies import DomainPattern as DomainPattern
-    from amplifier_kit.http.netguard.policies import NetPolicy as NetPolicy
-    from amplifier_kit.http.netguard.urls import WebUrl as WebUrl
-    from amplifier_kit.http.netguard.urls import read_url as read_url
+    from amplifier_kit.http.netguard.addresses import refusal_of
+    from amplifier_kit.http.netguard.bodies import Body
+    from amplifier_kit.http.netguard.connector import Connector
+    from amplifier_kit.http.netguard.errors import BodyError, WebError
+    from amplifier_kit.http.netguard.fetcher import FetchedResponse, Fetcher
+    from amplifier_kit.http.netguard.policies import (
+        AddressRange,
+        DomainPattern,
+        NetPolicy,
+    )
+    from amplifier_kit.http.netguard.urls import WebUrl, read_url
 
 __all__ = [
     "AddressRange",
@@ -45,18 +44,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "AddressRange": "policies",
-    "FetchedResponse": "fetcher",
-    "Body": "bodies",
-    "BodyError": "errors",
-    "Connector": "connector",
-    "DomainPattern": "policies",
-    "Fetcher": "fetcher",
-    "NetPolicy": "policies",
-    "WebError": "errors",
-    "WebUrl": "urls",
-    "read_url": "urls",
-    "refusal_of": "addresses",
+    "addresses": ("refusal_of",),
+    "bodies": ("Body",),
+    "connector": ("Connector",),
+    "errors": ("BodyError", "WebError"),
+    "fetcher": ("FetchedResponse", "Fetcher"),
+    "policies": ("AddressRange", "DomainPattern", "NetPolicy"),
+    "urls": ("WebUrl", "read_url"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

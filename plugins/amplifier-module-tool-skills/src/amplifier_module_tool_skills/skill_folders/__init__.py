@@ -19,40 +19,28 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_module_tool_skills.skill_folders.files import (
-        SkillFiles as SkillFiles,
-    )
+    from amplifier_module_tool_skills.skill_folders.files import SkillFiles
     from amplifier_module_tool_skills.skill_folders.finder import (
-        BrokenSkill as BrokenSkill,
+        BrokenSkill,
+        FoundSkills,
+        Skill,
+        SkillFolder,
+        find_skills,
     )
-    from amplifier_module_tool_skills.skill_folders.finder import (
-        FoundSkills as FoundSkills,
-    )
-    from amplifier_module_tool_skills.skill_folders.finder import Skill as Skill
-    from amplifier_module_tool_skills.skill_folders.finder import (
-        SkillFolder as SkillFolder,
-    )
-    from amplifier_module_tool_skills.skill_folders.finder import (
-        find_skills as find_skills,
-    )
-    from amplifier_module_tool_skills.skill_folders.head import SkillError as SkillError
-    from amplifier_module_tool_skills.skill_folders.head import SkillHead as SkillHead
-    from amplifier_module_tool_skills.skill_folders.head import SkillText as SkillText
     from amplifier_module_tool_skills.skill_folders.head import (
-        parse_skill as parse_skill,
+        SkillError,
+        SkillHead,
+        SkillText,
+        parse_skill,
     )
     from amplifier_module_tool_skills.skill_folders.library import (
-        ShadowedSkill as ShadowedSkill,
-    )
-    from amplifier_module_tool_skills.skill_folders.library import (
-        SkillLibrary as SkillLibrary,
-    )
-    from amplifier_module_tool_skills.skill_folders.library import gather as gather
-    from amplifier_module_tool_skills.skill_folders.trusted import (
-        ProjectSkills as ProjectSkills,
+        ShadowedSkill,
+        SkillLibrary,
+        gather,
     )
     from amplifier_module_tool_skills.skill_folders.trusted import (
-        project_skills as project_skills,
+        ProjectSkills,
+        project_skills,
     )
 
 __all__ = [
@@ -74,21 +62,11 @@ __all__ = [
 ]
 
 _HOME = {
-    "BrokenSkill": "finder",
-    "FoundSkills": "finder",
-    "ProjectSkills": "trusted",
-    "ShadowedSkill": "library",
-    "Skill": "finder",
-    "SkillError": "head",
-    "SkillFiles": "files",
-    "SkillFolder": "finder",
-    "SkillHead": "head",
-    "SkillLibrary": "library",
-    "SkillText": "head",
-    "find_skills": "finder",
-    "gather": "library",
-    "parse_skill": "head",
-    "project_skills": "trusted",
+    "files": ("SkillFiles",),
+    "finder": ("BrokenSkill", "FoundSkills", "Skill", "SkillFolder", "find_skills"),
+    "head": ("SkillError", "SkillHead", "SkillText", "parse_skill"),
+    "library": ("ShadowedSkill", "SkillLibrary", "gather"),
+    "trusted": ("ProjectSkills", "project_skills"),
 }
 
 # hidden from type checkers, which would accept any name otherwise
