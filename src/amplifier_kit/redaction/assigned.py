@@ -33,22 +33,25 @@ NAMES: Final = (
 )
 """The end of a secret's name."""
 NEEDED: Final = (
-    *(
-        "pass",
-        "_pass",
-        "-pass",
-        "pw",
-        "_pw",
-        "psk",
-        "mdp",
-        "secret",
-        "token",
-        "key",
-        "credential",
-        "jwt",
-    ),
-    *("authorization", "cookie", "connection", "bearer", "code_verifier"),
-    *("device_code", "dockerconfigjson"),
+    "pass",
+    "_pass",
+    "-pass",
+    "pw",
+    "_pw",
+    "psk",
+    "mdp",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "jwt",
+    "authorization",
+    "cookie",
+    "connection",
+    "bearer",
+    "code_verifier",
+    "device_code",
+    "dockerconfigjson",
 )
 """Each of these names begins with one of these, which few texts have."""
 _FOREIGN: Final = {

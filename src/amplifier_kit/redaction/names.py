@@ -16,46 +16,15 @@ __all__ = [
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _FOLDER: Final = re.compile(r"[/~]|[A-Za-z]:\\")
-_PASSWORDS: Final = frozenset(
-    {
-        *(
-            "pass",
-            "passcode",
-            "passphrase",
-            "passwd",
-            "password",
-            "passwords",
-            "psk",
-            "pw",
-            "pwd",
-            "secret",
-            "secrets",
-        ),
-        *(
-            "passwort",
-            "kennwort",
-            "contraseña",
-            "contrasena",
-            "senha",
-            "wachtwoord",
-            "heslo",
-            "hasło",
-            "haslo",
-        ),
-        *(
-            "lösenord",
-            "losenord",
-            "lozinka",
-            "mdp",
-            "motdepasse",
-            "parola",
-            "adgangskode",
-            "salasana",
-            "parolachiave",
-        ),
-        *("clavesecreta", "palavrapasse"),
-    }
-)
+_PASSWORDS: Final = frozenset({
+    "pass", "passcode", "passphrase", "passwd", "password", "passwords", "psk", "pw",
+    "pwd", "secret", "secrets",
+    "passwort", "kennwort", "contraseña", "contrasena", "senha", "wachtwoord", "heslo",
+    "hasło", "haslo",
+    "lösenord", "losenord", "lozinka", "mdp", "motdepasse", "parola", "adgangskode",
+    "salasana", "parolachiave",
+    "clavesecreta", "palavrapasse",
+})  # fmt: skip
 _SECRETS: Final = _PASSWORDS | {
     "accesstoken",
     "apikey",
@@ -69,75 +38,20 @@ _SECRETS: Final = _PASSWORDS | {
     "jwt",
     "token",
 }
-_KEYS: Final = frozenset(
-    {
-        "access",
-        "account",
-        "admin",
-        "aes",
-        "api",
-        "app",
-        "application",
-        "auth",
-        "cipher",
-        "client",
-        "consumer",
-        "crypto",
-        "deploy",
-        "encryption",
-        "fernet",
-        "hmac",
-        "ingest",
-        "ingestion",
-        "integration",
-        "license",
-        "master",
-        "preshared",
-        "private",
-        "secret",
-        "service",
-        "session",
-        "shared",
-        "signing",
-        "ssh",
-        "storage",
-        "subscription",
-        "unseal",
-        "webhook",
-        "write",
-    }
-)
+_KEYS: Final = frozenset({
+    "access", "account", "admin", "aes", "api", "app", "application", "auth", "cipher",
+    "client", "consumer", "crypto", "deploy", "encryption", "fernet", "hmac", "ingest",
+    "ingestion", "integration", "license", "master", "preshared", "private", "secret",
+    "service", "session", "shared", "signing", "ssh", "storage", "subscription",
+    "unseal", "webhook", "write",
+})  # fmt: skip
 """What a key may be called that is a secret; a primary, public or sort key is none."""
-_HARMLESS_TOKENS: Final = frozenset(
-    {
-        "before",
-        "bos",
-        "cancel",
-        "cancellation",
-        "cls",
-        "continuation",
-        "continue",
-        "cursor",
-        "end",
-        "eos",
-        "image",
-        "last",
-        "mask",
-        "next",
-        "pad",
-        "page",
-        "pagination",
-        "per",
-        "prev",
-        "previous",
-        "sep",
-        "special",
-        "start",
-        "stop",
-        "sync",
-        "unk",
-    }
-)
+_HARMLESS_TOKENS: Final = frozenset({
+    "before", "bos", "cancel", "cancellation", "cls", "continuation", "continue",
+    "cursor", "end", "eos", "image", "last", "mask", "next", "pad", "page",
+    "pagination", "per", "prev", "previous", "sep", "special", "start", "stop", "sync",
+    "unk",
+})  # fmt: skip
 _QUALIFIERS: Final = frozenset(
     {
         "b64",
@@ -187,48 +101,15 @@ _GLUED: Final = (
     "signingkey",
 )
 
-IDENTITY_NAMES: Final = frozenset(
-    {
-        "agent_id",
-        "call_id",
-        "checksum",
-        "created_at",
-        "digest",
-        "encrypted_content",
-        "etag",
-        "event",
-        "hash",
-        "id",
-        "instance_id",
-        "message_id",
-        "model",
-        "module",
-        "parallel_group_id",
-        "parent",
-        "parent_id",
-        "parent_session_id",
-        "parent_span_id",
-        "provider",
-        "request_id",
-        "response_id",
-        "root_session_id",
-        "seq",
-        "session_id",
-        "sha256",
-        "signature",
-        "span_id",
-        "thought_signature",
-        "timestamp",
-        "tool_call_id",
-        "tool_name",
-        "tool_use_id",
-        "trace_id",
-        "ts",
-        "turn_id",
-        "type",
-        "vendor_request_id",
-    }
-)
+IDENTITY_NAMES: Final = frozenset({
+    "agent_id", "call_id", "checksum", "created_at", "digest", "encrypted_content",
+    "etag", "event", "hash", "id", "instance_id", "message_id", "model", "module",
+    "parallel_group_id", "parent", "parent_id", "parent_session_id", "parent_span_id",
+    "provider", "request_id", "response_id", "root_session_id", "seq", "session_id",
+    "sha256", "signature", "span_id", "thought_signature", "timestamp", "tool_call_id",
+    "tool_name", "tool_use_id", "trace_id", "ts", "turn_id", "type",
+    "vendor_request_id",
+})  # fmt: skip
 """Fields by which events and messages are found and checked again; nothing in them is guessed to be a secret."""
 
 

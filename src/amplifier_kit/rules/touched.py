@@ -23,42 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["TouchedPath", "touched_paths"]
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NOUNS: Final = frozenset(
-    {
-        *(
-            "path",
-            "paths",
-            "filepath",
-            "filepaths",
-            "file",
-            "files",
-            "filename",
-            "filenames",
-            "notebook",
-        ),
-        *(
-            "directory",
-            "directories",
-            "dir",
-            "dirs",
-            "dirname",
-            "folder",
-            "folders",
-            "cwd",
-            "workdir",
-        ),
-        *(
-            "source",
-            "sources",
-            "src",
-            "destination",
-            "dest",
-            "dst",
-            "target",
-            "targets",
-        ),
-    }
-)
+_NOUNS: Final = frozenset({
+    "path", "paths", "filepath", "filepaths", "file", "files", "filename", "filenames",
+    "notebook",
+    "directory", "directories", "dir", "dirs", "dirname", "folder", "folders", "cwd",
+    "workdir",
+    "source", "sources", "src", "destination", "dest", "dst", "target", "targets",
+})  # fmt: skip
 _HOLDERS: Final = frozenset({"file", "path", "dir", "directory", "folder"})
 _OTHERS: Final = frozenset({"savetofile"})
 _ADDRESSES: Final = frozenset({"uri", "uris", "url", "urls"})

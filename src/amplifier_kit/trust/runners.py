@@ -83,36 +83,11 @@ TASK_FILES: Final = frozenset(
 ) | {".pre-commit-config.yaml"}
 """Documents among them, in which shell texts stand."""
 
-LAUNCHERS: Final = frozenset(
-    {
-        *(
-            "bundle",
-            "bunx",
-            "conda",
-            "devbox",
-            "direnv",
-            "docker",
-            "docker-compose",
-            "doppler",
-            "dotenv",
-            "entr",
-            "find",
-        ),
-        *(
-            "flock",
-            "hatch",
-            "micromamba",
-            "mise",
-            "nix",
-            "nix-shell",
-            "npm",
-            "npx",
-            "parallel",
-            "pdm",
-            "pipenv",
-            "pixi",
-        ),
-        *("pnpm", "podman", "poetry", "rye", "uv", "uvx", "watch", "watchexec", "yarn"),
-    }
-)
+LAUNCHERS: Final = frozenset({
+    "bundle", "bunx", "conda", "devbox", "direnv", "docker", "docker-compose",
+    "doppler", "dotenv", "entr", "find",
+    "flock", "hatch", "micromamba", "mise", "nix", "nix-shell", "npm", "npx",
+    "parallel", "pdm", "pipenv", "pixi",
+    "pnpm", "podman", "poetry", "rye", "uv", "uvx", "watch", "watchexec", "yarn",
+})  # fmt: skip
 """Programs of whose arguments a later one may be the program that runs."""

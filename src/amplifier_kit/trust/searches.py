@@ -20,24 +20,25 @@ _Kind: TypeAlias = Literal["", "file", "folder", "other"]
 _MAX_FOLDERS: Final = 100
 _MAX_WORD: Final = 1_000
 _ENDS: Final = (
-    *(
-        "",
-        ".py",
-        ".sh",
-        ".js",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".mts",
-        ".tsx",
-        ".jsx",
-        ".node",
-        ".rb",
-        ".pm",
-        ".pl",
-        ".php",
-    ),
-    *(".lua", ".so", "/index.js", "/index.ts"),
+    "",
+    ".py",
+    ".sh",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".mts",
+    ".tsx",
+    ".jsx",
+    ".node",
+    ".rb",
+    ".pm",
+    ".pl",
+    ".php",
+    ".lua",
+    ".so",
+    "/index.js",
+    "/index.ts",
 )
 _COMPILED_JS: Final = re.compile(r"\.([cm]?)js\Z")
 _ADDRESS: Final = re.compile(r"(?:git\+|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
