@@ -8,7 +8,6 @@ from typing import Final, final
 import anyio
 import attrs
 
-from amplifier_kit.compaction.breaker import RunawayBreaker
 from amplifier_kit.compaction.drafts import ViewDraft
 from amplifier_kit.compaction.left_out import NAME
 from amplifier_kit.compaction.notices import Loss, notice
@@ -25,13 +24,16 @@ from amplifier_sdk.events import ContextCompaction
 from amplifier_sdk.history import MessageLog
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["Compactor"]
+__all__ = ["Compactor", "RunawayBreaker"]
 
 SHARE: Final = 4
 """A notice takes at most this part of the target, and so does a summary."""
 
 READ: Final = 0.75
 """The part of the budget that the conversation takes in the request for a summary."""
+
+OFTEN: Final = 4
+"""A compaction with fewer new messages than this since the one before it comes too often."""
 
 _ORDERS: Final = {
     "progressive": oldest_first,
@@ -327,3 +329,40 @@ class Compactor:
         parts = f"tools {self._scale.tools:,}, system messages {system:,}, pins and the running turn {rest:,}"
         remedy = "Choose a model with a larger window or raise 'max_tokens', mount fewer tools, pin less"
         return f" ({parts}). {remedy}, or let tools return less"
+
+
+@attrs.define(eq=False)
+class RunawayBreaker:
+    """Counts compactions in a row that missed their target or came right after another.
+
+    Args:
+        limit: how many there may be before the breaker opens.
+    """
+
+    limit: int
+    _in_a_row: int = 0
+    _last: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether views are compacted only when they are larger than the whole budget."""
+        return self._in_a_row >= self.limit
+
+    def record(self, messages: int, *, reached: bool) -> bool:
+        """Take in a compaction, or the try of one.
+
+        Args:
+            messages: the length of the history.
+            reached: whether the view is as small as it should be now.
+
+        Returns:
+            Whether the breaker opened by it.
+        """
+        was_open = self.is_open
+        often = self._last is not None and messages - self._last < OFTEN
+        self._last = messages
+        if reached and not often:
+            self._in_a_row = 0
+        else:
+            self._in_a_row += 1
+        return self.is_open and not was_open

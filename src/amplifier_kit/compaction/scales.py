@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from amplifier_kit.compaction.meters import (
     TokenMeter,
@@ -17,13 +17,20 @@ from amplifier_sdk.contracts import Coordinator, Provider, Tool
 from amplifier_sdk.events import PROVIDER_RESPONSE, ProviderResponse
 from amplifier_sdk.messages import MessageDict
 
-if TYPE_CHECKING:
-    from amplifier_kit.compaction.calibration import UsageCalibration
-
-__all__ = ["CAPABILITY", "Scale"]
+__all__ = ["CAPABILITY", "Scale", "UsageCalibration"]
 
 CAPABILITY: Final = "context.token_meter"
 """The capability under which an application offers a meter of its own."""
+
+SMALLEST: Final = 0.7
+LARGEST: Final = 4.0
+"""The bounds of a ratio: an estimate that is too high costs room, one that is too low costs the request."""
+
+IMPLAUSIBLE: Final = 0.3
+"""A ratio below this is not believed: something else than the text was counted."""
+
+WEIGHT: Final = 0.5
+"""How much of a ratio is the last answer's."""
 
 
 @final
@@ -125,9 +132,6 @@ class Scale:
             return
         self._asked = (provider.name, tokens)
         if self._calibration is None:
-            # most sessions stay small
-            from amplifier_kit.compaction.calibration import UsageCalibration
-
             self._calibration = UsageCalibration()
             self._coordinator.hooks.register(
                 PROVIDER_RESPONSE, self._learn, name=CAPABILITY
@@ -163,3 +167,24 @@ def _described(tool: Tool) -> str:
     from amplifier_sdk.loops import schema_of
 
     return f"{tool.name} {tool.description} {dict(schema_of(tool))}"
+
+
+class UsageCalibration:
+    """The ratio of reported to counted tokens for each model, a moving average."""
+
+    __slots__ = ("_ratios",)
+
+    def __init__(self) -> None:
+        self._ratios: dict[str, float] = {}
+
+    def ratio(self, model: str) -> float:
+        """Return how many tokens the model has for one of the meter's; 1 as long as nothing is known."""
+        return self._ratios.get(model, 1.0)
+
+    def learn(self, model: str, counted: int, reported: int) -> None:
+        """Take in what a request was counted at and what the model reported for it."""
+        if counted < 1 or reported < counted * IMPLAUSIBLE:
+            return
+        now = min(max(reported / counted, SMALLEST), LARGEST)
+        known = self._ratios.get(model, now)
+        self._ratios[model] = WEIGHT * now + (1 - WEIGHT) * known

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,6 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.files.extended_attributes import take_over_attributes
 from amplifier_kit.files.open_flags import NEW
 
 __all__ = [
@@ -37,6 +37,9 @@ _PROBE: Final[int] = (
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
+
+_ACCESS: Final = "system.posix_acl_access"
+_USER: Final = "user."
 
 # Sessions of one process may write one file; the check and the rename have to be one step for them.
 _COMMIT: Final = threading.Lock()
@@ -235,7 +238,37 @@ def _take_over(old: int, new: int) -> None:
     # only root may give files away; the content matters more than its owner
     with suppress(PermissionError):
         os.fchown(new, status.st_uid, status.st_gid)
-    take_over_attributes(old, new)
+    _take_over_attributes(old, new)
     # Last, since giving a file away and changing its list both change the mode.
     # Without setuid and setgid: new content must not inherit another's rights.
     os.fchmod(new, stat.S_IMODE(status.st_mode) & 0o777)
+
+
+def _take_over_attributes(old: int, new: int) -> None:
+    """Give an open file the access control list and the user attributes of the one whose place it takes.
+
+    Without the list the permissions allow the group what the list allowed nobody but those whom it names, and the list
+    that a directory gives to new files lets others in. Labels and capabilities are the system's, which gives them anew.
+    """
+    # only Linux has attributes that Python knows
+    if sys.platform != "linux":
+        return
+    kept = [
+        name
+        for name in _attribute_names(old)
+        if name == _ACCESS or name.startswith(_USER)
+    ]
+    # a folder's default list was given to the new file, and the old one had none
+    if _ACCESS not in kept and _ACCESS in _attribute_names(new):
+        os.removexattr(new, _ACCESS)
+    for name in kept:
+        os.setxattr(new, name, os.getxattr(old, name))
+
+
+def _attribute_names(handle: int) -> list[str]:
+    try:
+        return os.listxattr(handle)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return []
+        raise

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.vendors.answers import AnswerReader
     from amplifier_kit.vendors.client import Exchange, VendorClient
     from amplifier_kit.vendors.config import VendorConfig
     from amplifier_kit.vendors.payloads import (
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     )
     from amplifier_kit.vendors.provider import VendorProvider
     from amplifier_kit.vendors.refusals import read_problem, refusal
-    from amplifier_kit.vendors.request import Outgoing, cache_key_of
+    from amplifier_kit.vendors.request import AnswerReader, Outgoing, cache_key_of
 
 __all__ = [
     "AnswerReader",
@@ -42,13 +41,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "answers": ("AnswerReader",),
     "client": ("Exchange", "VendorClient"),
     "config": ("VendorConfig",),
     "payloads": ("read_object", "read_tokens", "storable", "write_json"),
     "provider": ("VendorProvider",),
     "refusals": ("read_problem", "refusal"),
-    "request": ("Outgoing", "cache_key_of"),
+    "request": ("AnswerReader", "Outgoing", "cache_key_of"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

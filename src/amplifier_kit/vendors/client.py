@@ -13,10 +13,15 @@ import attrs
 import httpx2
 
 from amplifier_kit.http.answers import ending
-from amplifier_kit.http.sse import Comment, EventDecoder, EventTooLongError, ServerEvent
+from amplifier_kit.http.sse import (
+    Comment,
+    EventDecoder,
+    EventTooLongError,
+    LineDecoder,
+    ServerEvent,
+)
 from amplifier_kit.vendors.addresses import is_loopback, join_address, shown_address
 from amplifier_kit.vendors.headers import is_header_value
-from amplifier_kit.vendors.lines import LineDecoder
 from amplifier_kit.vendors.payloads import read_json, write_json
 from amplifier_kit.vendors.refusals import is_error, status_of
 from amplifier_kit.vendors.transport import network

@@ -12,7 +12,6 @@ import attrs
 from amplifier_kit.http.sse import Comment, ServerEvent
 from amplifier_kit.media.support import IMAGES, TEXT
 from amplifier_kit.vendors.addresses import check_address
-from amplifier_kit.vendors.answers import AnswerReader
 from amplifier_kit.vendors.config import VendorConfig
 from amplifier_kit.vendors.connection import VendorConnection
 from amplifier_kit.vendors.costs import Costs
@@ -20,7 +19,7 @@ from amplifier_kit.vendors.headers import is_header_value
 from amplifier_kit.vendors.payloads import storable
 from amplifier_kit.vendors.redaction import Withholder
 from amplifier_kit.vendors.refusals import refusal
-from amplifier_kit.vendors.request import Outgoing
+from amplifier_kit.vendors.request import AnswerReader, Outgoing
 from amplifier_kit.vendors.slots import Slots
 from amplifier_sdk.chat import (
     ChatRequest,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.http.sse import EventTooLongError
-from amplifier_kit.vendors.lines import LineDecoder
+from amplifier_kit.http.sse import EventTooLongError, LineDecoder
 
 TEXT = '{"a": "ä\\n"}\r\n\n  {"b": 2}\n{"c": "\U0001f600"}'.encode()
 

@@ -19,11 +19,15 @@ from amplifier_kit.files.appendlog._lines import (
     encode_line,
     header_line,
 )
-from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
-from amplifier_kit.files.appendlog.errors import AppendError, LogFormatError
-from amplifier_kit.files.appendlog.file import AppendLogFile, Durability
+from amplifier_kit.files.appendlog._scan import Check, Damage, Expected, LogFormatError
+from amplifier_kit.files.appendlog.file import (
+    AppendError,
+    AppendLogFile,
+    Durability,
+    LogContent,
+    read_log,
+)
 from amplifier_kit.files.appendlog.log import AppendLog
-from amplifier_kit.files.appendlog.reader import LogContent, read_log
 
 __all__ = [
     "AppendError",

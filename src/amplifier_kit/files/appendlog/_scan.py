@@ -21,12 +21,19 @@ from amplifier_kit.files.appendlog._lines import (
     decode_line,
     is_sealed,
 )
-from amplifier_kit.files.appendlog.errors import LogFormatError
 
-__all__ = ["Check", "Damage", "Expected", "Scan", "scan"]
+__all__ = ["Check", "Damage", "Expected", "LogFormatError", "Scan", "scan"]
 
 Check: TypeAlias = Callable[[AppendedRecord], str | None]
 """Says what is wrong with a record that the log itself has no objection to, or `None`."""
+
+
+class LogFormatError(ValueError):
+    """The file is no log, one of something else, or one that a newer version wrote; it was left alone."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}")
 
 
 @attrs.frozen(kw_only=True)

@@ -20,13 +20,24 @@ from amplifier_kit.files.appendlog._lines import (
     header_line,
 )
 from amplifier_kit.files.appendlog._scan import Damage, Expected, Scan, scan
-from amplifier_kit.files.appendlog.errors import AppendError
 from amplifier_kit.files.locks import PATIENCE, WriterLock
+from amplifier_kit.files.open_flags import READ
 
-__all__ = ["AppendLogFile", "Durability"]
+__all__ = ["AppendError", "AppendLogFile", "Durability", "LogContent", "read_log"]
 
 Durability: TypeAlias = Literal["written", "sync"]
 """What an append means: `written`, the record outlives this process; `sync`, it outlives a power failure."""
+
+
+class AppendError(OSError):
+    """A record could not be stored: the log ends with the one before, and takes the next when the cause is gone.
+
+    `errno` is the system's.
+    """
+
+    def __init__(self, cause: OSError, path: Path, size: int) -> None:
+        text = f"{cause.strerror or cause}; nothing of the {size:,} bytes was stored. Remedy that and go on"
+        super().__init__(cause.errno, text, str(path))
 
 
 @attrs.define(eq=False)
@@ -248,3 +259,32 @@ class AppendLogFile:
     def _require_open(self) -> None:
         if self.is_closed:
             raise ClosedResourceError
+
+
+@attrs.frozen(kw_only=True)
+class LogContent:
+    """What a log holds: its records, and what could not be read.
+
+    A tail that is damaged may be a record that is being written.
+    """
+
+    records: tuple[AppendedRecord, ...] = ()
+    damage: tuple[Damage, ...] = ()
+
+
+def read_log(path: Path, expected: Expected) -> LogContent:
+    """Read what a log holds now; one that is not there holds nothing. It blocks: call it in a thread.
+
+    Raises:
+        LogFormatError: it is no log, one of something else, or a newer version's.
+        OSError: it cannot be read, or is a link.
+    """
+    try:
+        handle = os.open(path, READ)
+    except FileNotFoundError:
+        return LogContent()
+    try:
+        found = scan(path, _disk.read_all(handle), expected)
+    finally:
+        os.close(handle)
+    return LogContent(records=tuple(found.records), damage=tuple(found.damage))

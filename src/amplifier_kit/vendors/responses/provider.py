@@ -9,9 +9,8 @@ from typing import ClassVar, Final, get_args
 import attrs
 
 from amplifier_kit.media.support import IMAGES, PDF, TEXT
-from amplifier_kit.vendors.answers import AnswerReader
 from amplifier_kit.vendors.provider import VendorProvider
-from amplifier_kit.vendors.request import Outgoing
+from amplifier_kit.vendors.request import AnswerReader, Outgoing
 from amplifier_kit.vendors.responses.answers import INCOMPLETE_REASON, RESPONSE_ID
 from amplifier_kit.vendors.responses.config import Effort, ResponsesConfig
 from amplifier_kit.vendors.responses.continuation import (
@@ -142,11 +141,8 @@ class ResponsesProvider(VendorProvider):
         Raises:
             InvalidRequestError: a part of the request is none that can be written.
         """
-        written = write_request(
+        return write_request(
             request, self.wire_model(model), self.facts(model), self._options
-        )
-        return Outgoing(
-            path="responses", body=written.body, degradation=written.degradation
         )
 
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:  # noqa: ARG002  # all models answer alike

@@ -7,8 +7,9 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.vendors.request import cache_key_of
-from amplifier_kit.vendors.responses.chains import ResponseChain, chain_of
+from amplifier_kit.vendors.request import Outgoing, cache_key_of
+from amplifier_kit.vendors.responses._fields import text
+from amplifier_kit.vendors.responses.answers import CONTINUATIONS, RESPONSE_ID, STATUS
 from amplifier_kit.vendors.responses.config import ResponsesConfig
 from amplifier_kit.vendors.responses.items import (
     instructions_of,
@@ -26,11 +27,12 @@ from amplifier_sdk.chat import (
 )
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message
 
 __all__ = [
     "FULL_HISTORY",
     "WITHOUT_REASONING",
-    "ResponsesRequest",
+    "ResponseChain",
     "chain",
     "write_request",
 ]
@@ -43,23 +45,38 @@ WITHOUT_REASONING: Final = "openai:without_reasoning"
 
 
 @attrs.frozen
-class ResponsesRequest:
-    """A request's body, and what was asked for and is not in it."""
+class ResponseChain:
+    """A stored answer and the messages that are new since."""
 
-    body: JSONObject
-    degradation: Degradation | None
+    response_id: str
+    messages: Sequence[Message]
 
 
 def chain(request: ChatRequest, config: ResponsesConfig) -> ResponseChain | None:
-    """Return what a request goes on from, or `None` when it carries its whole history."""
+    """Return the stored answer that a request goes on from, or `None` when it carries its whole history.
+
+    An answer that was cut, continued or given by another vendor is none; nor is one with nothing new behind it.
+    """
     if not config.enable_response_chaining or request.extras.get(FULL_HISTORY):
         return None
-    return chain_of(request.messages)
+    messages = request.messages
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.role != "assistant":
+            continue
+        facts = message.metadata or {}
+        identity = text(facts, RESPONSE_ID)
+        is_whole = facts.get(STATUS) == "completed" and CONTINUATIONS not in facts
+        is_last = place == len(messages) - 1
+        if identity is None or not is_whole or is_last:
+            return None
+        return ResponseChain(identity, messages[place + 1 :])
+    return None
 
 
 def write_request(
     request: ChatRequest, model: str, facts: ModelFacts, config: ResponsesConfig
-) -> ResponsesRequest:
+) -> Outgoing:
     """Write a request.
 
     Args:
@@ -97,7 +114,7 @@ def write_request(
     )
     if request.stop:
         missing.append(("stop", "the Responses API has no stop sequences"))
-    return ResponsesRequest(body, _degradation(missing))
+    return Outgoing(path="responses", body=body, degradation=_degradation(missing))
 
 
 def _conversation(

@@ -9,11 +9,11 @@ import pytest
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
+from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.responses import ResponsesConfig, facts_of
 from amplifier_kit.vendors.responses.request import (
     FULL_HISTORY,
     WITHOUT_REASONING,
-    ResponsesRequest,
     write_request,
 )
 from amplifier_sdk.chat import ChatRequest, ToolChoice, ToolSpec
@@ -37,7 +37,7 @@ HELLO: Final[JSONObject] = {
 
 def write(
     request: ChatRequest, model: str = "gpt-4.1", **options: JSONValue
-) -> ResponsesRequest:
+) -> Outgoing:
     config = read_config(ResponsesConfig, options, subject="configuration")
     written = write_request(request, model, facts_of(model), config)
     OPENAI.validate_python(written.body)
