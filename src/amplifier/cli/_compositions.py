@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -48,14 +47,12 @@ def add_looking(
         help="Show the whole instruction and the values that were replaced.",
     )
     @output_option
-    @debug_option
     def _show(name: str | None, detail: bool, output: str) -> None:
         _show_composition(compose(name), detail=detail, output=output)
 
     @group.command("validate", help=_VALIDATE.format(noun=noun))
     @click.argument("name", required=False, shell_complete=complete)
     @output_option
-    @debug_option
     @click.pass_context
     def _validate(ctx: click.Context, name: str | None, output: str) -> None:
         ctx.exit(_validate_composition(lambda: compose(name), output=output))

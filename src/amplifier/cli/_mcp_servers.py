@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from amplifier.cli._options import (
-    debug_option,
     is_debug,
     made_of_options,
     scope_option,
@@ -57,7 +56,6 @@ _SECONDS = click.option(
 @scope_option
 @click.option("--force", is_flag=True, help="Put it in place of one of its name.")
 @yes_option
-@debug_option
 @click.pass_context
 def _add(
     ctx: click.Context,
@@ -99,7 +97,6 @@ def _add(
 @_SECONDS
 @made_of_options
 @output_option
-@debug_option
 @click.pass_context
 def _list(ctx: click.Context, timeout: float, output: str) -> None:
     """List the MCP servers, whether each can be connected to, and why not.
@@ -138,7 +135,6 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 @_SECONDS
 @made_of_options
 @output_option
-@debug_option
 @click.pass_context
 def _show(ctx: click.Context, name: str, timeout: float, output: str) -> None:
     """Show the MCP server NAME: how it is reached, whether it can be, and its tools."""
@@ -165,7 +161,6 @@ def _show(ctx: click.Context, name: str, timeout: float, output: str) -> None:
 @_SECONDS
 @made_of_options
 @output_option
-@debug_option
 @click.pass_context
 def _tools(ctx: click.Context, name: str | None, timeout: float, output: str) -> None:
     """List the tools of the MCP server NAME, or of all, with what they do.
@@ -194,7 +189,6 @@ def _tools(ctx: click.Context, name: str | None, timeout: float, output: str) ->
 @click.command("remove")
 @click.argument("name")
 @scope_option
-@debug_option
 def _remove(name: str, scope: str) -> None:
     """Take the MCP server NAME out of a scope's settings."""
     # with the runtime: help and wrong usage need none
@@ -217,7 +211,6 @@ def _remove(name: str, scope: str) -> None:
 )
 @_SECONDS
 @made_of_options
-@debug_option
 @click.pass_context
 def _login(
     ctx: click.Context, name: str, stored_in: Literal["keyring", "file"], timeout: float
@@ -241,7 +234,6 @@ def _login(
 @click.command("logout")
 @click.argument("name")
 @made_of_options
-@debug_option
 @click.pass_context
 def _logout(ctx: click.Context, name: str) -> None:
     """Forget what the MCP server NAME granted to you."""

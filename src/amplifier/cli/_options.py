@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SCOPES",
     "SessionChoices",
+    "add_debug",
     "consent_options",
     "current_plan_option",
     "debug_option",
@@ -66,15 +67,26 @@ def is_debug(ctx: click.Context) -> bool:
     }
 
 
-def debug_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--debug`, which may stand before or after the command's name."""
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=_remember,
-        help="Show tracebacks and the whole log.",
-    )(command)
+debug_option: Final = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Show tracebacks and the whole log.",
+)
+"""Adds `--debug`, which may stand before or after the command's name."""
+
+
+def add_debug(command: click.Command) -> None:
+    """Give a command `--debug`, or of a group its commands, and itself where it runs without one."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_debug(each)
+        if not command.invoke_without_command:
+            return
+    # a command may have two names, and be asked for several times
+    if all(parameter.name != "debug" for parameter in command.params):
+        debug_option(command)
 
 
 def scope_option(command: Callable[P, R]) -> Callable[P, R]:

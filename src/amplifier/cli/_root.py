@@ -16,7 +16,7 @@ from typing import Final
 import click
 
 from amplifier.cli._exits import leave
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import add_debug, debug_option
 from amplifier.cli._terminal import one_line, say, silence_notices
 from amplifier_kit.processes.programs import safe_path
 
@@ -65,15 +65,16 @@ class _Root(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
-        """Import a command."""
+        """Import a command; each has `--debug`."""
         home = COMMANDS.get(cmd_name)
         if home is None:
             return None
         place, _, name = home.partition(":")
         command = getattr(import_module(place), name or cmd_name)
-        if isinstance(command, click.Command):
-            return command
-        return None
+        if not isinstance(command, click.Command):
+            return None
+        add_debug(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import debug_option, yes_option
+from amplifier.cli._options import yes_option
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -46,7 +46,6 @@ def _age(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.argument("name", required=False)
 @all_option
-@debug_option
 def rename(session: str, name: str | None, all_projects: bool) -> None:
     """Call SESSION by NAME; without NAME it has none any more."""
     store, found = find(session, all_projects=all_projects)
@@ -62,7 +61,6 @@ def rename(session: str, name: str | None, all_projects: bool) -> None:
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("-r", "--remove", metavar="WORD", multiple=True, help="Take a tag away.")
 @all_option
-@debug_option
 def tag(
     session: str, words: tuple[str, ...], remove: tuple[str, ...], all_projects: bool
 ) -> None:
@@ -96,7 +94,6 @@ def tag(
 @click.option("--name", metavar="NAME", help="What the new session is called.")
 @all_option
 @output_option
-@debug_option
 def fork(
     session: str,
     turn: int | None,
@@ -129,7 +126,6 @@ def fork(
 )
 @yes_option
 @all_option
-@debug_option
 def remove(sessions: tuple[str, ...], yes: bool, all_projects: bool) -> None:
     """Delete each SESSION and all that came of it."""
     require_locks()
@@ -165,7 +161,6 @@ def _is_wanted(family: Sequence[StoredSession]) -> bool:
 )
 @all_option
 @output_option
-@debug_option
 def cleanup(
     older_than: float, yes: bool, dry_run: bool, all_projects: bool, output: str
 ) -> None:

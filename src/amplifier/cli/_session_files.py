@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from amplifier.cli._options import debug_option, store_options
+from amplifier.cli._options import store_options
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -45,7 +45,6 @@ __all__ = ["export", "import_", "move"]
 )
 @click.option("--as-is", is_flag=True, help="Leave secrets in.")
 @all_option
-@debug_option
 def export(
     session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool
 ) -> None:
@@ -73,7 +72,6 @@ def export(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @store_options
 @output_option
-@debug_option
 def import_(file: Path, output: str) -> None:
     """Store the session that `session export` wrote into FILE as JSON; print its id.
 
@@ -118,7 +116,6 @@ def import_(file: Path, output: str) -> None:
     help="Whose sessions they are in a database. [default: the project's folder name]",
 )
 @output_option
-@debug_option
 def move(
     folder: Path | None,
     target: str | None,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import (
     file_stores,
     find_broken,
@@ -30,7 +29,6 @@ __all__ = ["diagnose", "repair"]
 @click.argument("name", metavar="[SESSION]", required=False, shell_complete=sessions)
 @projects_option
 @output_option
-@debug_option
 @click.pass_context
 def diagnose(
     ctx: click.Context, name: str | None, all_projects: bool, output: str
@@ -63,7 +61,6 @@ def diagnose(
 @click.argument("name", metavar="SESSION", shell_complete=sessions)
 @projects_option
 @output_option
-@debug_option
 def repair(name: str, all_projects: bool, output: str) -> None:
     """Make SESSION whole as far as can be, and say what was wrong.
 

@@ -33,12 +33,7 @@ from amplifier.cli._question_texts import tell_question
 from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._silence import SilenceReport
 from amplifier.cli._stdin import GivenPrompt
-from amplifier.cli._terminal import (
-    MessageLines,
-    OutputClosedError,
-    notice,
-    one_line,
-)
+from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry

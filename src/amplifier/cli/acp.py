@@ -8,7 +8,6 @@ import click
 
 from amplifier.cli._options import (
     current_plan_option,
-    debug_option,
     is_debug,
     serving_options,
     session_choices,
@@ -24,7 +23,6 @@ __all__ = ["acp"]
 @click.command()
 @serving_options
 @current_plan_option
-@debug_option
 @click.pass_context
 def acp(ctx: click.Context) -> None:
     """Speak the Agent Client Protocol with an editor.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -18,7 +17,6 @@ def agent() -> None:
 
 @agent.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the agents that can be used."""
     # with the runtime: help and wrong usage need none
@@ -60,7 +58,6 @@ def _list(output: str) -> None:
 @agent.command("show")
 @click.argument("name")
 @output_option
-@debug_option
 def _show(name: str, output: str) -> None:
     """Show the agent NAME: its file, its partial mount plan, its instruction."""
     import json
@@ -95,7 +92,6 @@ def _show(name: str, output: str) -> None:
 
 @agent.command("export")
 @click.argument("place", metavar="MODULE:NAME")
-@debug_option
 def _export(place: str) -> None:
     """Write the plan of an Agent of yours as YAML, by the Python module that has it.
 

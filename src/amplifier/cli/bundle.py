@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._compositions import add_looking, tell_choice
-from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._options import scope_option
 from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -29,7 +29,6 @@ def bundle() -> None:
 
 @bundle.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
     # with the runtime: help and wrong usage need none
@@ -76,7 +75,6 @@ def _fields(
 @bundle.command("use")
 @click.argument("name")
 @scope_option
-@debug_option
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
     # with the runtime: help and wrong usage need none
@@ -89,7 +87,6 @@ def _use(name: str, scope: str) -> None:
 
 @bundle.command("reset")
 @scope_option
-@debug_option
 def _reset(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
     # with the runtime: help and wrong usage need none
@@ -99,7 +96,6 @@ def _reset(scope: str) -> None:
 
 
 @bundle.command("current")
-@debug_option
 def _current() -> None:
     """Print the name of the active bundle."""
     # with the runtime: help and wrong usage need none
@@ -125,7 +121,6 @@ def _current() -> None:
     help="Let every session have it, below its profile or bundle.",
 )
 @scope_option
-@debug_option
 def _add(address: str, name: str | None, app: bool, scope: str) -> None:
     """Add the bundle at ADDRESS under a name: a file, a folder, or git+https://host/path@ref#subdirectory=folder.
 
@@ -146,7 +141,6 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @update_options
 @output_option
-@debug_option
 def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> None:
     """Bring bundles, and what they include, to what their repositories are now.
 
@@ -168,7 +162,6 @@ def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> No
 @bundle.command("remove")
 @click.argument("name")
 @scope_option
-@debug_option
 @click.pass_context
 def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""

@@ -7,19 +7,13 @@ from importlib.util import find_spec
 
 import click
 
-from amplifier.cli._options import (
-    debug_option,
-    is_debug,
-    session_choices,
-    session_options,
-)
+from amplifier.cli._options import is_debug, session_choices, session_options
 
 __all__ = ["chat", "require_chat"]
 
 
 @click.command()
 @session_options
-@debug_option
 @click.pass_context
 def chat(ctx: click.Context) -> None:
     """Talk with an agent.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option, offline_option
+from amplifier.cli._options import offline_option
 from amplifier.cli._shell_completion import collections
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -43,7 +43,6 @@ def collection() -> None:
 @offline_option
 @click.option("--force", is_flag=True, help="Put it in place of one of its name.")
 @output_option
-@debug_option
 def _install(source: str, scope: str, offline: bool, force: bool, output: str) -> None:
     """Install a collection, and those that it needs.
 
@@ -75,7 +74,6 @@ collection.add_command(_install, "add")
 
 @collection.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the collections that can be used, and those that are not and why."""
     from amplifier.app.collections.details import list_collections
@@ -102,7 +100,6 @@ def _list(output: str) -> None:
 @collection.command("show")
 @click.argument("name", shell_complete=collections)
 @output_option
-@debug_option
 def _show(name: str, output: str) -> None:
     """Show what a collection holds, and from where it comes."""
     from amplifier.app.collections.details import show_collection
@@ -120,7 +117,6 @@ def _show(name: str, output: str) -> None:
 @offline_option
 @click.option("--dry-run", is_flag=True, help="Only say what would change.")
 @output_option
-@debug_option
 def _update(
     names: tuple[str, ...], scope: str, offline: bool, dry_run: bool, output: str
 ) -> None:
@@ -148,7 +144,6 @@ def _update(
 @collection.command("accept")
 @click.argument("name", shell_complete=collections)
 @_scope_option
-@debug_option
 def _accept(name: str, scope: str) -> None:
     """Keep a collection as you changed it: it is your own from now on, and no update touches it."""
     from amplifier.app.collections.installation import CollectionInstaller
@@ -172,7 +167,6 @@ def _accept(name: str, scope: str) -> None:
 @click.argument("name", shell_complete=collections)
 @_scope_option
 @click.option("--force", is_flag=True, help="Although others need it.")
-@debug_option
 def _remove(name: str, scope: str, force: bool) -> None:
     """Remove an installed collection."""
     from amplifier.app.collections.installation import CollectionInstaller
@@ -188,7 +182,6 @@ def _remove(name: str, scope: str, force: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
 @_scope_option
 @output_option
-@debug_option
 @click.pass_context
 def _verify(
     ctx: click.Context, names: tuple[str, ...], scope: str, output: str

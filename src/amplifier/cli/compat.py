@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import one_line, say
@@ -28,7 +27,6 @@ def compat() -> None:
 @compat.command("check")
 @click.argument("module", metavar="PATH|NAME")
 @output_option
-@debug_option
 @click.pass_context
 def _check(ctx: click.Context, module: str, output: str) -> None:
     """Check whether a module of the original runs here; nothing of it is run or imported.

@@ -9,7 +9,6 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._terminal import notice, say
 
 __all__ = ["SHELLS", "completion", "install_for_this_shell"]
@@ -26,7 +25,6 @@ _VARIABLE: Final = "_AMPLIFIER_COMPLETE"
     is_flag=True,
     help="Write it where the shell looks for it, instead of printing it.",
 )
-@debug_option
 @click.pass_context
 def completion(ctx: click.Context, shell: str, install: bool) -> None:
     """Print the script that completes commands, options and names in SHELL.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._options import scope_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 from amplifier.cli.config_secrets import secret
@@ -35,7 +35,6 @@ config.add_command(secret)
 @config.command("get")
 @click.argument("key")
 @output_option
-@debug_option
 @click.pass_context
 def _get(ctx: click.Context, key: str, output: str) -> None:
     """Print the value of KEY that holds; exit with 1 where nothing is set and there is no default."""
@@ -57,7 +56,6 @@ def _get(ctx: click.Context, key: str, output: str) -> None:
 @config.command("explain")
 @click.argument("key")
 @output_option
-@debug_option
 @click.pass_context
 def _explain(ctx: click.Context, key: str, output: str) -> None:
     """Show every place that sets KEY; the first one holds."""
@@ -105,7 +103,6 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
 
 @config.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """Show all settings that are set, merged."""
     # with the runtime: help and wrong usage need none
@@ -128,7 +125,6 @@ def _list(output: str) -> None:
 @click.argument("key")
 @click.argument("value")
 @scope_option
-@debug_option
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
     # with the runtime: help and wrong usage need none
@@ -147,7 +143,6 @@ def _set(key: str, value: str, scope: str) -> None:
 @config.command("unset")
 @click.argument("key")
 @scope_option
-@debug_option
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
     # with the runtime: help and wrong usage need none
@@ -158,7 +153,6 @@ def _unset(key: str, scope: str) -> None:
 
 @config.command("path")
 @scope_option
-@debug_option
 @click.pass_context
 def _path(ctx: click.Context, scope: str) -> None:
     """Print where a scope's file stands; it need not exist."""
@@ -178,7 +172,6 @@ def _path(ctx: click.Context, scope: str) -> None:
 
 @config.command("edit")
 @scope_option
-@debug_option
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is saved when it is valid."""
     # with the runtime: help and wrong usage need none
@@ -189,7 +182,6 @@ def _edit(scope: str) -> None:
 
 
 @config.command("validate")
-@debug_option
 def _validate() -> None:
     """Check all settings files; what is wrong is reported with file and line."""
     # with the runtime: help and wrong usage need none

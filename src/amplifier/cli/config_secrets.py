@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, say
 
@@ -26,7 +25,6 @@ def secret() -> None:
     metavar="VARIABLE",
     help="Take the value from an environment variable.",
 )
-@debug_option
 def _set(name: str, from_env: str | None) -> None:
     """Keep a secret under NAME, as the environment variable is called that it stands in for.
 
@@ -53,7 +51,6 @@ def _set(name: str, from_env: str | None) -> None:
 
 @secret.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the names of stored secrets; values are never shown."""
     # with the runtime: help and wrong usage need none
@@ -73,7 +70,6 @@ def _list(output: str) -> None:
 
 @secret.command("remove")
 @click.argument("name")
-@debug_option
 @click.pass_context
 def _remove(ctx: click.Context, name: str) -> None:
     """Forget the secret NAME."""

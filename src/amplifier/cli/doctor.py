@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import has_colour, notice, one_line, say
@@ -42,7 +41,6 @@ _MARKS: Final[dict[Status, tuple[str, str]]] = {
     help="Look at a server instead, by its address, or at the store of servers: files, or its URL.",
 )
 @output_option
-@debug_option
 @click.pass_context
 def doctor(ctx: click.Context, timeout: float, server: str | None, output: str) -> None:
     """Look at everything that sessions rest on: a line for each thing, and what helps.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._options import scope_option
 from amplifier.cli._provider_choice import choose_provider, pick
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import profiles, providers
@@ -72,7 +72,6 @@ __all__ = ["init"]
     is_flag=True,
     help="Send one tiny request at the end; it may cost something.",
 )
-@debug_option
 @click.pass_context
 def init(
     ctx: click.Context,

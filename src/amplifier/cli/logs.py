@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
-from amplifier.cli._options import debug_option
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
 
@@ -85,7 +84,6 @@ _FOLLOWED = 10
     help="For people, or a JSON value a line.",
 )
 @click.option("--json", "output", flag_value="json", help="Short for --output json.")
-@debug_option
 def logs(
     names: tuple[str, ...],
     files: tuple[Path, ...],

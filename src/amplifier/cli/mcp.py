@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._mcp_servers import COMMANDS
-from amplifier.cli._options import (
-    debug_option,
-    is_debug,
-    serving_options,
-    session_choices,
-)
+from amplifier.cli._options import is_debug, serving_options, session_choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +51,6 @@ for _command in COMMANDS:
     help="The port of --http; 0 takes a free one.",
 )
 @serving_options
-@debug_option
 @click.pass_context
 def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) -> None:
     """Serve tools, agents, commands and stored sessions to an MCP client over standard input and output, or HTTP.

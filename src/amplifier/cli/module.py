@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, say
 from amplifier.cli.module_sources import TYPES, add, remove, show, update, why
@@ -30,7 +29,6 @@ for _command in (add, remove, show, update, why):
     "--type", "kind", type=click.Choice(TYPES), help="Only modules of this type."
 )
 @output_option
-@debug_option
 def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
     # with the runtime: help and wrong usage need none
@@ -73,7 +71,6 @@ def _list(kind: str | None, output: str) -> None:
 
 @module.command("types")
 @output_option
-@debug_option
 def _types(output: str) -> None:
     """List the module types, with the section of a plan in which each stands."""
     # with the runtime: help and wrong usage need none
@@ -129,7 +126,6 @@ def _types(output: str) -> None:
     "-d", "--detail", is_flag=True, help="Show the checks that passed as well."
 )
 @output_option
-@debug_option
 @click.pass_context
 def _validate(
     ctx: click.Context,
@@ -186,7 +182,6 @@ def _validate(
     default=Path(),
     help="Where its folder is made; default here.",
 )
-@debug_option
 def _new(name: str, kind: str | None, parent: Path) -> None:
     """Make the package of a new module: source, tests, README, and what checks them.
 

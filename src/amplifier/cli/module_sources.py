@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._options import SCOPES, debug_option, offline_option, scope_option
+from amplifier.cli._options import SCOPES, offline_option, scope_option
 from amplifier.cli._shell_completion import modules
 from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
@@ -51,7 +51,6 @@ def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
 @click.option("-y", "--yes", is_flag=True, help="Install a package without asking.")
 @offline_option
 @output_option
-@debug_option
 def add(
     module: str,
     source: str | None,
@@ -113,7 +112,6 @@ def add(
 @click.command("remove")
 @click.argument("module", metavar="ID", shell_complete=modules)
 @click.option("--scope", type=click.Choice(SCOPES), help="Whose settings; default all.")
-@debug_option
 def remove(module: str, scope: str | None) -> None:
     """Take a module and its source out of the settings; a package stays installed."""
     from amplifier.app.directories import Places
@@ -127,7 +125,6 @@ def remove(module: str, scope: str | None) -> None:
 @click.argument("module", metavar="ID", shell_complete=modules)
 @_profile_option
 @output_option
-@debug_option
 def show(module: str, profile: str | None, output: str) -> None:
     """Show a module: its type, from where it comes, what it is pinned at; nothing is fetched or imported."""
     from amplifier.app.modules.provenance import trace_module
@@ -146,7 +143,6 @@ def show(module: str, profile: str | None, output: str) -> None:
 @click.argument("module", metavar="ID", shell_complete=modules)
 @_profile_option
 @output_option
-@debug_option
 def why(module: str, profile: str | None, output: str) -> None:
     """Say where a module comes from: each layer in turn, what it says, and which one counts."""
     from amplifier.app.modules.provenance import trace_module
@@ -175,7 +171,6 @@ def why(module: str, profile: str | None, output: str) -> None:
 @update_options
 @offline_option
 @output_option
-@debug_option
 def update(
     modules: tuple[str, ...], dry_run: bool, yes: bool, offline: bool, output: str
 ) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -22,7 +21,6 @@ _SHOWN: Final = 12
 
 
 @click.group(invoke_without_command=True)
-@debug_option
 @click.pass_context
 def permissions(ctx: click.Context) -> None:
     """Look at what you allowed for projects and everywhere, and take it back.
@@ -35,7 +33,6 @@ def permissions(ctx: click.Context) -> None:
 
 @permissions.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List what is allowed, the oldest first."""
     found = _held()
@@ -53,7 +50,6 @@ def _list(output: str) -> None:
 @permissions.command("revoke")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Take back everything.")
-@debug_option
 def _revoke(ids: tuple[str, ...], everything: bool) -> None:
     """Take back what is allowed under an ID, or the beginning of one; it is asked about again."""
     import anyio  # with the runtime: help and wrong usage need none

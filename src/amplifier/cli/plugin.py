@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import debug_option, offline_option, yes_option
+from amplifier.cli._options import offline_option, yes_option
 from amplifier.cli._shell_completion import plugins
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import alert, notice, one_line, say
@@ -45,7 +45,6 @@ def plugin() -> None:
 @click.option("--force", is_flag=True, help="Put it in place of one of its name.")
 @_dry_run_option
 @yes_option
-@debug_option
 def _add(
     source: str,
     names: tuple[str, ...],
@@ -77,7 +76,6 @@ def _add(
 
 @plugin.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the plugins of your own folder and of this project, and whether they are used."""
     # with the runtime: help and wrong usage need none
@@ -112,7 +110,6 @@ def _list(output: str) -> None:
 @plugin.command("show")
 @click.argument("name", shell_complete=plugins)
 @output_option
-@debug_option
 def _show(name: str, output: str) -> None:
     """Show what the plugin NAME is, and what it may do."""
     # with the runtime: help and wrong usage need none
@@ -131,7 +128,6 @@ def _show(name: str, output: str) -> None:
 @offline_option
 @_dry_run_option
 @yes_option
-@debug_option
 def _update(
     names: tuple[str, ...],
     *,
@@ -164,7 +160,6 @@ def _update(
 
 @plugin.command("remove")
 @click.argument("name", shell_complete=plugins)
-@debug_option
 def _remove(name: str) -> None:
     """Remove the plugin NAME, which was added."""
     # with the runtime: help and wrong usage need none

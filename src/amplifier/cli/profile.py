@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._compositions import add_looking, json_text, tell_choice
-from amplifier.cli._options import debug_option, scope_option, yes_option
+from amplifier.cli._options import scope_option, yes_option
 from amplifier.cli._shell_completion import profiles
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -37,7 +37,6 @@ def profile() -> None:
 
 @profile.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
     # with the runtime: help and wrong usage need none
@@ -103,7 +102,6 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 @click.argument("left", shell_complete=profiles)
 @click.argument("right", shell_complete=profiles)
 @output_option
-@debug_option
 def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
     # with the runtime: help and wrong usage need none
@@ -133,7 +131,6 @@ def _diff(left: str, right: str, output: str) -> None:
 
 
 @profile.command("current")
-@debug_option
 def _current() -> None:
     """Print the name of the active profile."""
     # with the runtime: help and wrong usage need none
@@ -155,7 +152,6 @@ def _current() -> None:
 @profile.command("use")
 @click.argument("name", shell_complete=profiles)
 @scope_option
-@debug_option
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
     from amplifier.app.directories import Places
@@ -166,7 +162,6 @@ def _use(name: str, scope: str) -> None:
 
 @profile.command("reset")
 @scope_option
-@debug_option
 def _reset(scope: str) -> None:
     """Use the default profile again."""
     from amplifier.app.settings.changes import change
@@ -186,7 +181,6 @@ def _reset(scope: str) -> None:
 )
 @click.option("--description", default="", metavar="TEXT", help="What it is for.")
 @_own_scope
-@debug_option
 def _new(name: str, extends: str, description: str, scope: str) -> None:
     """Write the profile NAME, and print its file: a head with what it builds on, and an instruction to begin with."""
     from amplifier.app.directories import Places
@@ -208,7 +202,6 @@ def _new(name: str, extends: str, description: str, scope: str) -> None:
 @profile.command("edit")
 @click.argument("name", shell_complete=profiles)
 @_own_scope
-@debug_option
 def _edit(name: str, scope: str) -> None:
     """Open the profile NAME in $EDITOR; it is saved when it is valid."""
     from amplifier.app.directories import Places
@@ -227,7 +220,6 @@ def _edit(name: str, scope: str) -> None:
 @click.argument("name", shell_complete=profiles)
 @_own_scope
 @yes_option
-@debug_option
 def _remove(name: str, scope: str, yes: bool) -> None:
     """Delete the profile NAME, after asking."""
     from amplifier.app.directories import Places

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._options import scope_option
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import providers
 from amplifier.cli._tables import columns, output_option, say_json
@@ -44,7 +44,6 @@ def provider() -> None:
 @provider.command("list")
 @_SECONDS
 @output_option
-@debug_option
 @click.pass_context
 def _list(ctx: click.Context, timeout: float, output: str) -> None:
     """List the providers that are installed, the one that is asked marked, and whether their keys are there.
@@ -70,7 +69,6 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 
 @provider.command("current")
 @output_option
-@debug_option
 def _current(output: str) -> None:
     """Print the provider that new sessions ask first; exit with 1 where they have none."""
     # with the runtime: help and wrong usage need none
@@ -86,7 +84,6 @@ def _current(output: str) -> None:
 @provider.command("models")
 @click.argument("id", required=False, shell_complete=providers)
 @output_option
-@debug_option
 @click.pass_context
 def _models(ctx: click.Context, id: str | None, output: str) -> None:
     """Ask the provider ID, or the one that new sessions ask, for its models."""
@@ -107,7 +104,6 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
     "-m", "--model", metavar="NAME", help="The model to ask; default the provider's."
 )
 @output_option
-@debug_option
 @click.pass_context
 def _test(ctx: click.Context, id: str | None, model: str | None, output: str) -> None:
     """Send one tiny request to the provider ID, or to the one that new sessions ask, and say what it cost."""
@@ -136,7 +132,6 @@ def _test(ctx: click.Context, id: str | None, model: str | None, output: str) ->
     help="An option of the module, its value read as YAML; may be given several times.",
 )
 @scope_option
-@debug_option
 @click.pass_context
 def _use(
     ctx: click.Context, id: str, model: str | None, options: Sequence[str], scope: str

@@ -12,7 +12,6 @@ import click
 
 from amplifier.cli._options import (
     answer_options,
-    debug_option,
     is_debug,
     session_choices,
     store_options,
@@ -38,7 +37,6 @@ _MIN: Final = 6
 
 @click.group(invoke_without_command=True)
 @store_options
-@debug_option
 @click.pass_context
 def questions(ctx: click.Context) -> None:
     """Show what sessions of this project wait for you to decide; `amplifier answer` decides it.
@@ -53,7 +51,6 @@ def questions(ctx: click.Context) -> None:
 @click.option("--all", "is_all", is_flag=True, help="Also those that take no answer.")
 @store_options
 @output_option
-@debug_option
 def _list(is_all: bool, output: str) -> None:
     """List the questions that wait for an answer."""
     found = [each for each in _questions() if is_all or _state(each) == _WAITS]
@@ -80,7 +77,6 @@ def _list(is_all: bool, output: str) -> None:
 @click.argument("question_id", metavar="ID")
 @store_options
 @output_option
-@debug_option
 def _show(question_id: str, output: str) -> None:
     """Show all of a question: the call, its arguments, and what was answered."""
     from amplifier_sdk.legible import escaped
@@ -110,7 +106,6 @@ def _show(question_id: str, output: str) -> None:
     "--no-run", is_flag=True, help="Only store the answer; do not continue the turn."
 )
 @answer_options
-@debug_option
 @click.pass_context
 def answer(
     ctx: click.Context,

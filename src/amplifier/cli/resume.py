@@ -6,12 +6,7 @@ import sys
 
 import click
 
-from amplifier.cli._options import (
-    debug_option,
-    is_debug,
-    session_choices,
-    turn_options,
-)
+from amplifier.cli._options import is_debug, session_choices, turn_options
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli.run import run_turn
 
@@ -22,7 +17,6 @@ __all__ = ["continue_", "resume"]
 @click.argument("session", shell_complete=sessions)
 @click.argument("prompt", required=False)
 @turn_options
-@debug_option
 @click.pass_context
 def resume(ctx: click.Context, session: str, prompt: str | None) -> None:
     """Resume SESSION: its id, the beginning of it, or its name.
@@ -35,7 +29,6 @@ def resume(ctx: click.Context, session: str, prompt: str | None) -> None:
 @click.command("continue")
 @click.argument("prompt", required=False)
 @turn_options
-@debug_option
 @click.pass_context
 def continue_(ctx: click.Context, prompt: str | None) -> None:
     """Resume the latest session of this project.

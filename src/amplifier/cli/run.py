@@ -8,7 +8,6 @@ import click
 
 from amplifier.cli._options import (
     SessionChoices,
-    debug_option,
     is_debug,
     session_choices,
     turn_options,
@@ -36,7 +35,6 @@ __all__ = ["run", "run_turn"]
     is_flag=True,
     help="Resume the latest session of this project.",
 )
-@debug_option
 @click.pass_context
 def run(
     ctx: click.Context, prompt: str | None, resume: str | None, latest: bool

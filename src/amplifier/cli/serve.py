@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._options import is_debug
 from amplifier.cli._server_stores import server_options
 
 __all__ = ["serve"]
@@ -39,7 +39,6 @@ __all__ = ["serve"]
     help="The key of the certificate (PEM).",
 )
 @server_options
-@debug_option
 @click.pass_context
 def serve(
     ctx: click.Context,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._session_changes import cleanup, fork, remove, rename, tag
 from amplifier.cli._session_files import export, import_, move
 from amplifier.cli._session_repair import diagnose, repair
@@ -67,7 +66,6 @@ for _command in (
 @click.option("--tag", metavar="WORD", help="Only sessions with this tag.")
 @all_option
 @output_option
-@debug_option
 def _list(
     limit: int, children: bool, tag: str | None, all_projects: bool, output: str
 ) -> None:
@@ -110,7 +108,6 @@ def _list(
 )
 @all_option
 @output_option
-@debug_option
 def _show(name: str, limit: int, detail: bool, all_projects: bool, output: str) -> None:
     """Show who SESSION is and what was said in it, without secrets."""
     from amplifier.app.store.reader import conversation, read_history, words_of
@@ -174,7 +171,6 @@ def _report_damage(session: StoredSession, damage: Sequence[tuple[str, str]]) ->
 @_LIMIT
 @all_option
 @output_option
-@debug_option
 def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
     """Find the sessions in which TEXT stands: in ids, names, tags, prompts, or in what was said.
 
@@ -229,7 +225,6 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
 @_LIMIT
 @all_option
 @output_option
-@debug_option
 def _tree(name: str | None, limit: int, all_projects: bool, output: str) -> None:
     """Show SESSION, or the latest ones, with the sessions that they made."""
     from amplifier.app.store.families import family_of, grow

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
@@ -58,7 +57,6 @@ def token() -> None:
     help="Days after which it lets nobody in any more. [default: never]",
 )
 @_store_option
-@debug_option
 def _add(name: str, role: Role, tenant: str, days: float | None, store: str) -> None:
     """Make a token for NAME; it goes to standard output this once, and is stored as a hash."""
     lasts = None if days is None else days * _DAY
@@ -68,7 +66,6 @@ def _add(name: str, role: Role, tenant: str, days: float | None, store: str) -> 
 
 @token.command("list")
 @_store_option
-@debug_option
 def _list(store: str) -> None:
     """List the tokens, without their secrets."""
     for each in _with_tokens(store, lambda tokens: tokens.load()):
@@ -79,7 +76,6 @@ def _list(store: str) -> None:
 @token.command("remove")
 @click.argument("name")
 @_store_option
-@debug_option
 def _remove(name: str, store: str) -> None:
     """Let nobody in any more with the token of NAME."""
     _with_tokens(store, lambda tokens: tokens.remove(name))

@@ -13,7 +13,6 @@ import click
 
 from amplifier.cli._options import (
     consent_options,
-    debug_option,
     is_debug,
     made_of_options,
     session_choices,
@@ -40,7 +39,6 @@ def tool() -> None:
 @tool.command("list")
 @made_of_options
 @output_option
-@debug_option
 @click.pass_context
 def _list(ctx: click.Context, output: str) -> None:
     """List the tools that a session has, with what they do: read, write, exec, network."""
@@ -52,7 +50,6 @@ def _list(ctx: click.Context, output: str) -> None:
 @click.argument("name")
 @made_of_options
 @output_option
-@debug_option
 @click.pass_context
 def _show(ctx: click.Context, name: str, output: str) -> None:
     """Show the tool NAME: what it does, and the arguments that it takes."""
@@ -66,7 +63,6 @@ def _show(ctx: click.Context, name: str, output: str) -> None:
 @made_of_options
 @consent_options
 @output_option
-@debug_option
 @click.pass_context
 def _invoke(
     ctx: click.Context,

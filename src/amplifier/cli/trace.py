@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
-from amplifier.cli._options import debug_option
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import notice, say
 
@@ -29,7 +28,6 @@ __all__ = ["trace"]
     help="Where the page goes, - for standard output; default trace.html beside the log.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@debug_option
 def trace(
     session: str | None, file: Path | None, out: Path | None, opens: bool
 ) -> None:

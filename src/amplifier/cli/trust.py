@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -18,7 +17,6 @@ __all__ = ["trust"]
 
 @click.group(invoke_without_command=True)
 @click.option("-y", "--yes", is_flag=True, help="Trust all of it without asking.")
-@debug_option
 @click.pass_context
 def trust(ctx: click.Context, yes: bool) -> None:
     """Look at what this folder brings along, and decide whether it may be used.
@@ -32,7 +30,6 @@ def trust(ctx: click.Context, yes: bool) -> None:
 
 @trust.command("show")
 @output_option
-@debug_option
 def _show(output: str) -> None:
     """Show what this folder brings along, by kind."""
     # with the runtime: help and wrong usage need none
@@ -50,7 +47,6 @@ def _show(output: str) -> None:
 
 @trust.command("list")
 @output_option
-@debug_option
 def _list(output: str) -> None:
     """List the folders that are trusted."""
     # with the runtime: help and wrong usage need none
@@ -88,7 +84,6 @@ def _list(output: str) -> None:
 
 @trust.command("grant")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@debug_option
 def _grant(kinds: tuple[str, ...]) -> None:
     """Trust what this folder brings along, or some kinds of it, without asking."""
     from amplifier.app.projects.trust import grant, look
@@ -101,7 +96,6 @@ def _grant(kinds: tuple[str, ...]) -> None:
 
 @trust.command("revoke")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@debug_option
 def _revoke(kinds: tuple[str, ...]) -> None:
     """Trust nothing of this folder any more, or nothing of some kinds."""
     from amplifier.app.projects.trust import revoke

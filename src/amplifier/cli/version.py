@@ -6,7 +6,6 @@ import json
 
 import click
 
-from amplifier.cli._options import debug_option
 from amplifier.cli._tables import output_option
 from amplifier.cli._terminal import say
 
@@ -15,7 +14,6 @@ __all__ = ["version"]
 
 @click.command()
 @output_option
-@debug_option
 def version(output: str) -> None:
     """Show the versions of Amplifier, Python and the installed modules."""
     import attrs  # with importlib.metadata: other commands start without them

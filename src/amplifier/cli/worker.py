@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug
+from amplifier.cli._options import is_debug
 from amplifier.cli._server_stores import server_options
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ _TENANT_TURNS: Final = 8
     help="Seconds that turns have to end when it is stopped; the rest is returned.",
 )
 @server_options
-@debug_option
 @click.pass_context
 def worker(
     ctx: click.Context,
