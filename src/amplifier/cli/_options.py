@@ -8,7 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import click
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCOPES",
+    "OptionGroup",
     "SessionChoices",
     "add_debug",
+    "answer_options",
     "consent_options",
     "current_plan_option",
     "debug_option",
@@ -89,29 +91,49 @@ def add_debug(command: click.Command) -> None:
         debug_option(command)
 
 
-def scope_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--scope`, which says whose settings are changed."""
-    return click.option(
-        "--scope",
-        type=click.Choice(SCOPES),
-        default="user",
-        show_default=True,
-        help="Whose settings: the person's own, the project's, or the person's own of this project.",
-    )(command)
+scope_option: Final = click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    default="user",
+    show_default=True,
+    help="Whose settings: the person's own, the project's, or the person's own of this project.",
+)
+"""Adds `--scope`, which says whose settings are changed."""
+
+yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+"""Adds `--yes`, which answers what the command would ask before it goes ahead."""
+
+offline_option: Final = click.option(
+    "--offline",
+    is_flag=True,
+    help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.",
+)
+"""Adds `--offline`, which keeps everything from being fetched."""
 
 
-def yes_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--yes`, which answers what the command would ask before it goes ahead."""
-    return click.option("-y", "--yes", is_flag=True, help="Do not ask.")(command)
+class AddsOption(Protocol):
+    """Adds one or more options to a command, as what `click.option` returns does."""
+
+    def __call__(self, command: Callable[P, R], /) -> Callable[P, R]:
+        """Return the command with them."""
+        ...
 
 
-def offline_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--offline`, which keeps everything from being fetched."""
-    return click.option(
-        "--offline",
-        is_flag=True,
-        help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.",
-    )(command)
+class OptionGroup:
+    """Adds options that commands have together.
+
+    Args:
+        options: what adds them, in the order in which help lists them.
+    """
+
+    def __init__(self, *options: AddsOption) -> None:
+        self._options = options
+
+    def __call__(self, command: Callable[P, R], /) -> Callable[P, R]:
+        """Add them; decorators apply from the bottom up."""
+        for option in reversed(self._options):
+            command = option(command)
+        return command
 
 
 class SessionChoices(NamedTuple):
@@ -287,7 +309,7 @@ def _instruction(
 
 
 _chosen = partial(click.option, expose_value=False, callback=_choose)
-_MADE_OF = (
+made_of_options: Final = OptionGroup(
     _chosen(
         "-P",
         "--profile",
@@ -304,12 +326,16 @@ _MADE_OF = (
         help="A mount plan (YAML or JSON) instead of profile and settings.",
     ),
 )
+"""Adds what decides what a session is made of; `session_choices` returns it."""
+
 _STORE_HELP = "Where sessions stand: files, or a URL that several machines share; default as the settings say."
 _NAMESPACE_HELP = "Whose sessions are meant in such a store; default the name of the project's folder."
-_STORED = (
+store_options: Final = OptionGroup(
     _chosen("--store", metavar="STORE", help=_STORE_HELP),
     _chosen("--namespace", metavar="NAME", help=_NAMESPACE_HELP),
 )
+"""Adds `--store` and `--namespace`; `session_choices` returns them."""
+
 _FIRST_TOOL = _chosen(
     "--tool", metavar="NAME", help="The tool that the model must call first."
 )
@@ -382,7 +408,7 @@ _SHAPED = (
         help="Deny a tool in this session from now on, whatever allows it; * stands for any characters.",
     ),
 )
-_CONSENT = (
+consent_options: Final = OptionGroup(
     _chosen(
         "-y",
         "--yes",
@@ -395,7 +421,7 @@ _CONSENT = (
         help="Accept edits of files without asking; deletions, commands and the network are asked about.",
     ),
 )
-
+"""Adds what is allowed without a question; `session_choices` returns it."""
 
 current_plan_option: Final = _chosen(
     "--with-current-plan",
@@ -411,7 +437,13 @@ _OUTPUT = _chosen(
     show_default=True,
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
-_TURN = (
+session_options: Final = OptionGroup(
+    made_of_options, consent_options, *_ASKED, *_SHAPED, store_options
+)
+"""Adds all of that, and what decides who answers and how; `session_choices` returns it."""
+
+turn_options: Final = OptionGroup(
+    session_options,
     _OUTPUT,
     _chosen(
         "--schema",
@@ -443,55 +475,18 @@ _TURN = (
     ),
     current_plan_option,
 )
+"""Adds all of that, and what decides how one turn is given and written; `session_choices` returns it."""
 
+answer_options: Final = OptionGroup(_OUTPUT, _BACKEND, store_options)
+"""Adds what decides how a turn that is continued is written, and where its session stands."""
 
-def made_of_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what decides what a session is made of; `session_choices` returns it."""
-    # Decorators apply from the bottom up, and help lists options in the order of the
-    # source.
-    for option in reversed(_MADE_OF):
-        command = option(command)
-    return command
-
-
-def consent_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what is allowed without a question; `session_choices` returns it."""
-    for option in reversed(_CONSENT):
-        command = option(command)
-    return command
-
-
-def session_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add all of that, and what decides who answers and how; `session_choices` returns it."""
-    for option in reversed((*_ASKED, *_SHAPED, *_STORED)):
-        command = option(command)
-    return made_of_options(consent_options(command))
-
-
-def store_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--store` and `--namespace`; `session_choices` returns them."""
-    for option in reversed(_STORED):
-        command = option(command)
-    return command
-
-
-def answer_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add what decides how a turn that is continued is written, and where its session stands."""
-    for option in reversed((_OUTPUT, _BACKEND, *_STORED)):
-        command = option(command)
-    return command
-
-
-def turn_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add all of that, and what decides how one turn is given and written; `session_choices` returns it."""
-    for option in reversed(_TURN):
-        command = option(command)
-    return session_options(command)
-
-
-def serving_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add them to a command whose sessions others drive, but for what is said of one turn, or to one agent."""
-    for option in reversed((*_ASKED, *_SHAPED)):
-        if option not in (_FIRST_TOOL, _ALLOW_TOOL, _SYSTEM):
-            command = option(command)
-    return made_of_options(consent_options(command))
+serving_options: Final = OptionGroup(
+    made_of_options,
+    consent_options,
+    *(
+        option
+        for option in (*_ASKED, *_SHAPED)
+        if option not in (_FIRST_TOOL, _ALLOW_TOOL, _SYSTEM)
+    ),
+)
+"""Adds them to a command whose sessions others drive, but for what is said of one turn, or to one agent."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._options import OptionGroup
 from amplifier.cli._sessions import require_locks
 
 if TYPE_CHECKING:
@@ -16,17 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["require_server", "server_options", "stores_of"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_STORE: Final = click.option(
-    "--store",
-    default="files",
-    show_default=True,
-    metavar="STORE",
-    help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
-)
-_OPTIONS: Final = (
+server_options: Final = OptionGroup(
+    click.option(
+        "--store",
+        default="files",
+        show_default=True,
+        metavar="STORE",
+        help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
+    ),
     click.option(
         "-P", "--profile", metavar="NAME", help="The profile of new sessions."
     ),
@@ -50,13 +47,7 @@ _OPTIONS: Final = (
         help="Write each record of the log as a JSON object on standard error, those of requests too.",
     ),
 )
-
-
-def server_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add where sessions stand, what new ones are made of, the event loop, and how the log is written."""
-    for option in reversed((_STORE, *_OPTIONS)):
-        command = option(command)
-    return command
+"""Adds where sessions stand, what new ones are made of, the event loop, and how the log is written."""
 
 
 def require_server(backend: str) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from shlex import quote
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import session_choices, store_options
+from amplifier.cli._options import OptionGroup, session_choices, store_options
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
@@ -56,20 +56,13 @@ _LEFT_OUT: Final = (
 
 _SESSIONS: Final = "amplifier.sessions"
 
-P = ParamSpec("P")
-R = TypeVar("R")
+projects_option: Final = click.option(
+    "--all-projects", is_flag=True, help="Look at the sessions of every project."
+)
+"""Adds `--all-projects`, for what is done to files alone."""
 
-
-def projects_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--all-projects`, for what is done to files alone."""
-    return click.option(
-        "--all-projects", is_flag=True, help="Look at the sessions of every project."
-    )(command)
-
-
-def all_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--all-projects`, `--store` and `--namespace`."""
-    return projects_option(store_options(command))
+all_option: Final = OptionGroup(projects_option, store_options)
+"""Adds `--all-projects`, `--store` and `--namespace`."""
 
 
 def file_stores(*, all_projects: bool) -> list[SessionStore]:

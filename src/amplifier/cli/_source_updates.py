@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._options import OptionGroup
 from amplifier.cli._tables import say_json
 from amplifier.cli._terminal import alert, notice, one_line, say
 
@@ -16,18 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["tell_refresh", "update_options"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def update_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--dry-run` and `--yes`."""
-    command = click.option(
-        "-y", "--yes", is_flag=True, help="Pin what changed without asking."
-    )(command)
-    return click.option("--dry-run", is_flag=True, help="Only say what would change.")(
-        command
-    )
+update_options: Final = OptionGroup(
+    click.option("--dry-run", is_flag=True, help="Only say what would change."),
+    click.option("-y", "--yes", is_flag=True, help="Pin what changed without asking."),
+)
+"""Adds `--dry-run` and `--yes`."""
 
 
 def tell_refresh(refresh: Refresh, *, dry_run: bool, yes: bool, output: str) -> None:

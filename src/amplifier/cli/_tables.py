@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import click
 
+from amplifier.cli._options import OptionGroup
 from amplifier.cli._terminal import say
 
 __all__ = ["columns", "output_option", "say_json"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def output_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--output text|json`, and `--json`, which is short for the latter."""
-    command = click.option(
-        "--json", "output", flag_value="json", help="Short for --output json."
-    )(command)
-    return click.option(
+output_option: Final = OptionGroup(
+    click.option(
         "--output",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
         help="For people, or one JSON value.",
-    )(command)
+    ),
+    click.option(
+        "--json", "output", flag_value="json", help="Short for --output json."
+    ),
+)
+"""Adds `--output text|json`, and `--json`, which is short for the latter."""
 
 
 def say_json(value: object) -> None:

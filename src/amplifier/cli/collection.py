@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,18 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["collection"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _scope_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option(
-        "--scope",
-        type=click.Choice(["project", "user"]),
-        default="user",
-        show_default=True,
-        help="Whose collections: the person's own, or the project's.",
-    )(command)
+_scope_option: Final = click.option(
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    default="user",
+    show_default=True,
+    help="Whose collections: the person's own, or the project's.",
+)
 
 
 @click.group()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,19 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["TYPES", "add", "remove", "show", "update", "why"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
 
-
-def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option(
-        "-P",
-        "--profile",
-        metavar="NAME",
-        help="The profile; default the one of the settings.",
-    )(command)
+_profile_option: Final = click.option(
+    "-P",
+    "--profile",
+    metavar="NAME",
+    help="The profile; default the one of the settings.",
+)
 
 
 @click.command("add")
