@@ -2,211 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-_DEEP: Final[JSONValue] = {"a": {"b": {"c": [{"d": [1, [2, [3, {"e": None}]]]}]}}}
-
+_FILE: Final = Path(__file__).with_name("messages.json")
 MESSAGES: Final[Mapping[str, tuple[str, MessageDict]]] = {
-    "plain-texts": ("a text", {"role": "user", "content": "What is in notes.txt?"}),
-    "empty-texts": ("an empty text", {"role": "user", "content": ""}),
-    "missing-contents": ("null as content", {"role": "assistant", "content": None}),
-    "instructions": (
-        "the role system",
-        {"role": "system", "content": "Answer briefly."},
-    ),
-    "developer-messages": (
-        "the role developer",
-        {"role": "developer", "content": "Answer in French."},
-    ),
-    "content-blocks": (
-        "content blocks",
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": "One."},
-                {"type": "text", "text": "Two."},
-            ],
-        },
-    ),
-    "empty-contents": ("no content blocks", {"role": "assistant", "content": []}),
-    "images": (
-        "an image",
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "image",
-                    "source": {
-                        "type": "base64",
-                        "media_type": "image/png",
-                        "data": "iVBORw0KGgo=",
-                    },
-                }
-            ],
-        },
-    ),
-    "thinking-signatures": (
-        "signed thinking",
-        {
-            "role": "assistant",
-            "content": [
-                {
-                    "type": "thinking",
-                    "thinking": "Let me see.",
-                    "signature": "EqQBCkgIBRAB+/==",
-                },
-                {"type": "text", "text": "Yes."},
-            ],
-        },
-    ),
-    "redacted-thinking": (
-        "encrypted thinking",
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix/LafPsn4a"}
-            ],
-        },
-    ),
-    "reasoning-items": (
-        "a reasoning item",
-        {
-            "role": "assistant",
-            "content": [
-                {
-                    "type": "reasoning",
-                    "content": [],
-                    "summary": [{"type": "summary_text", "text": "Short."}],
-                    "id": "r",
-                }
-            ],
-        },
-    ),
-    "unknown-blocks": (
-        "a block of a type that nobody knows",
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "server_tool_use", "id": "s1", "input": {"query": "x"}}
-            ],
-        },
-    ),
-    "vendor-fields": (
-        "fields of a vendor's own",
-        {
-            "role": "assistant",
-            "content": "Hi.",
-            "id": "msg_1",
-            "vendor": {"cache": {"ttl": 5}},
-            "refusal": None,
-        },
-    ),
-    "calls-in-blocks": (
-        "tool calls among the blocks",
-        {
-            "role": "assistant",
-            "content": [
-                {
-                    "type": "tool_call",
-                    "id": "call_b",
-                    "name": "read",
-                    "input": {"path": "a", "n": 1},
-                }
-            ],
-            "tool_calls": [
-                {
-                    "id": "call_b",
-                    "tool": "read",
-                    "name": "read",
-                    "arguments": {"path": "a", "n": 1},
-                }
-            ],
-        },
-    ),
-    "calls-beside-contents": (
-        "tool calls beside the content",
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_f",
-                    "type": "function",
-                    "function": {"name": "read", "arguments": '{"path": "a"}'},
-                }
-            ],
-        },
-    ),
-    "tool-results": (
-        "a tool's result",
-        {
-            "role": "tool",
-            "tool_call_id": "call_x",
-            "name": "read",
-            "content": "line 1\nline 2",
-        },
-    ),
-    "tool-results-of-the-older-role": (
-        "the role function",
-        {"role": "function", "name": "read", "tool_call_id": "call_y", "content": "3"},
-    ),
-    "metadata": (
-        "metadata",
-        {
-            "role": "user",
-            "content": "Go on.",
-            "metadata": {"source": "hook", "hook_name": "h", "n": 1.5, "x": None},
-        },
-    ),
-    "names": ("a speaker's name", {"role": "user", "name": "Ada", "content": "Hello."}),
-    "any-script": (
-        "texts in any script",
-        {"role": "user", "content": "žluť 漢字 عربى 🙂 e\u0301 \u202e \u2028 \ufeff"},
-    ),
-    "control-characters": (
-        "control characters",
-        {"role": "user", "content": "a\x00b\x1b[31mc\r\n\t\x7f"},
-    ),
-    "broken-characters": (
-        "half of a surrogate pair",
-        # models cut emoji in two, and a file in UTF-8 cannot hold the half
-        {"role": "user", "content": "broken \ud83d text"},
-    ),
-    "numbers": (
-        "numbers of any size",
-        {
-            "role": "user",
-            "content": "x",
-            # 2**53 + 1 is the first integer that a float cannot hold
-            "n": [0, -1, 2**53 + 1, 10**30, 0.1, 1e308, -0.5, 1.0],
-        },
-    ),
-    "booleans-and-nulls": (
-        "booleans and nulls",
-        {"role": "user", "content": "x", "flags": [True, False, None]},
-    ),
-    "empty-values": (
-        "empty lists, objects and texts",
-        {"role": "user", "content": "x", "l": [], "o": {}, "t": ""},
-    ),
-    "nested-values": (
-        "deeply nested values",
-        {"role": "user", "content": "x", "deep": _DEEP},
-    ),
-    "long-texts": (
-        "a text of a million characters",
-        {"role": "user", "content": "0123456789" * 100_000},
-    ),
-    "odd-keys": (
-        "keys that look like something else",
-        {"role": "user", "content": "x", "": 1, "a.b": 2, "__c__": 3},
-    ),
+    name: (about, message)
+    for name, (about, message) in json.loads(_FILE.read_text("utf-8")).items()
 }
-"""Each message by the name under which a context keeps it, and what is special about it."""
+"""Each message by the name under which a context keeps it, and what is special about it.
+
+Models cut emoji in two, and a file in UTF-8 cannot hold the half; 2**53 + 1 is the first integer that no float holds.
+"""
+
+# a model that repeats itself; a file of a megabyte would say no more
+MESSAGES["long-texts"][1]["content"] = "0123456789" * 100_000
 
 
 def numbered(count: int, *, length: int = 20) -> list[MessageDict]:
