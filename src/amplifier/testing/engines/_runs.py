@@ -276,65 +276,37 @@ async def _takes_turns(subject: EngineSubject) -> None:
     await engine.aclose()
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 RUNS: Final = (
-    EngineBehavior(
-        id="run.finishes",
+    EngineBehavior(id="run.finishes", check=_finishes,
         says="A run is begun once, by whoever starts it, and its result is plain JSON.",
-        fix="Compare the run's id in the same step in which it is queued.",
-        check=_finishes,
-    ),
-    EngineBehavior(
-        id="run.fails",
+        fix="Compare the run's id in the same step in which it is queued."),
+    EngineBehavior(id="run.fails", check=_fails,
         says="An error of a step or of the function is the run's problem, with its type and text.",
-        fix="Record what was raised, and raise `StepFailedError` for a step.",
-        check=_fails,
-    ),
-    EngineBehavior(
-        id="step.runs-once",
+        fix="Record what was raised, and raise `StepFailedError` for a step."),
+    EngineBehavior(id="step.runs-once", check=_steps_run_once,
         says="After the death of a worker no finished step runs again, and an unfinished one does.",
-        fix="Record what a step returned before the next one begins.",
-        check=_steps_run_once,
-    ),
-    EngineBehavior(
-        id="worker.drains",
+        fix="Record what a step returned before the next one begins."),
+    EngineBehavior(id="worker.drains", check=_drains,
         says="A worker that is stopped ends what it can in time and returns the rest to the queue.",
-        fix="Take nothing more, wait for `drain` seconds, cancel, and queue what is left.",
-        check=_drains,
-    ),
-    EngineBehavior(
-        id="event.wakes",
+        fix="Take nothing more, wait for `drain` seconds, cancel, and queue what is left."),
+    EngineBehavior(id="event.wakes", check=_waits,
         says="A run that waits outlives its worker, and the first value of its event wakes it, once.",
-        fix="Store the event, and queue the run in the same step.",
-        check=_waits,
-    ),
-    EngineBehavior(
-        id="event.comes-early",
+        fix="Store the event, and queue the run in the same step."),
+    EngineBehavior(id="event.comes-early", check=_early_event,
         says="An event that comes before the run waits for it is not lost.",
-        fix="Look for the event before the run is suspended, and once more after.",
-        check=_early_event,
-    ),
-    EngineBehavior(
-        id="event.times-out",
+        fix="Look for the event before the run is suspended, and once more after."),
+    EngineBehavior(id="event.times-out", check=_times,
         says="A sleep ends, and an event that does not come in time is `None`, whoever runs it.",
-        fix="Store the deadline when it is first asked for, and wake what is due in `take_over`.",
-        check=_times,
-    ),
-    EngineBehavior(
-        id="run.is-cancelled",
+        fix="Store the deadline when it is first asked for, and wake what is due in `take_over`."),
+    EngineBehavior(id="run.is-cancelled", check=_cancels,
         says="A cancelled run does not begin, does not wake, and is cancelled where it runs.",
-        fix="Compare the state in each step, and cancel the function's scope.",
-        check=_cancels,
-    ),
-    EngineBehavior(
-        id="run.by-priority",
+        fix="Compare the state in each step, and cancel the function's scope."),
+    EngineBehavior(id="run.by-priority", check=_by_priority,
         says="Of a tenant's runs the one of the lowest priority begins first, then the oldest.",
-        fix="Order the queue by when a run was queued, and its priority in minutes after that.",
-        check=_by_priority,
-    ),
-    EngineBehavior(
-        id="tenant.is-not-starved",
+        fix="Order the queue by when a run was queued, and its priority in minutes after that."),
+    EngineBehavior(id="tenant.is-not-starved", check=_takes_turns,
         says="A tenant with one run does not wait for all of another tenant's.",
-        fix="Choose the next run by tenant before you choose it by age.",
-        check=_takes_turns,
-    ),
+        fix="Choose the next run by tenant before you choose it by age."),
 )

@@ -184,65 +184,37 @@ async def _changes(subject: StoreSubject) -> None:
             same("entries when the change was reported", len(log.entries), number + 1)
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 CONTENTS: Final = (
-    StoreBehavior(
-        id="record.comes-back-as-written",
+    StoreBehavior(id="record.comes-back-as-written", check=_record,
         says="A record comes back with the same values in the same order, also those that the store does not know.",
-        fix="Store the text of the JSON data; types such as JSONB change the order, and some numbers and characters.",
-        check=_record,
-    ),
-    StoreBehavior(
-        id="record.belongs-to-its-lease",
+        fix="Store the text of the JSON data; types such as JSONB change the order, and some numbers and characters."),
+    StoreBehavior(id="record.belongs-to-its-lease", check=_record_of_another,
         says="With the lease on a session no record of another one is written.",
-        fix="Compare the record's `session_id` with the lease's.",
-        check=_record_of_another,
-    ),
-    StoreBehavior(
-        id="log.comes-back-as-written",
+        fix="Compare the record's `session_id` with the lease's."),
+    StoreBehavior(id="log.comes-back-as-written", check=_logs,
         says="The entries of a log come back in their order with the same data and times, from wherever one reads.",
-        fix="Number the entries of each log, and store the text of their JSON data.",
-        check=_logs,
-    ),
-    StoreBehavior(
-        id="log.is-replaced",
+        fix="Number the entries of each log, and store the text of their JSON data."),
+    StoreBehavior(id="log.is-replaced", check=_replace,
         says="A log that is replaced has the new entries and the time that it says it began; the next ones follow.",
-        fix="Delete and insert in one transaction.",
-        check=_replace,
-    ),
-    StoreBehavior(
-        id="log.is-added-to-at-once",
+        fix="Delete and insert in one transaction."),
+    StoreBehavior(id="log.is-added-to-at-once", check=_all_or_none,
         says="Of an addition that fails nothing is stored.",
-        fix="Encode all entries before the first one is written, and write them in one transaction.",
-        check=_all_or_none,
-    ),
-    StoreBehavior(
-        id="log.needs-a-record",
+        fix="Encode all entries before the first one is written, and write them in one transaction."),
+    StoreBehavior(id="log.needs-a-record", check=_needs_a_record,
         says="Nothing is said in a session that has no record.",
-        fix="Look for the record in the same transaction.",
-        check=_needs_a_record,
-    ),
-    StoreBehavior(
-        id="document.comes-back-as-written",
+        fix="Look for the record in the same transaction."),
+    StoreBehavior(id="document.comes-back-as-written", check=_documents,
         says="A document comes back byte for byte, and its name leads nowhere else.",
-        fix="Store bytes, and refuse names with separators or control characters.",
-        check=_documents,
-    ),
-    StoreBehavior(
-        id="session.has-any-id",
+        fix="Store bytes, and refuse names with separators or control characters."),
+    StoreBehavior(id="session.has-any-id", check=_ids,
         says="Whatever a session's id is, it leads to no other session.",
-        fix="Pass ids as parameters of statements, and compare them exactly.",
-        check=_ids,
-    ),
-    StoreBehavior(
-        id="session.is-deleted-with-its-children",
+        fix="Pass ids as parameters of statements, and compare them exactly."),
+    StoreBehavior(id="session.is-deleted-with-its-children", check=_delete,
         says="A session is deleted with all that came of it, or, where somebody writes one of them, nothing is.",
-        fix="Lock the whole family in one transaction before the first is deleted.",
-        check=_delete,
-    ),
-    StoreBehavior(
-        id="session.reports-changes",
+        fix="Lock the whole family in one transaction before the first is deleted."),
+    StoreBehavior(id="session.reports-changes", check=_changes,
         says="Whoever waits for a change of a session gets it, and then finds what was written.",
-        fix="Give the mark in the transaction of the write, and look at it once more before waiting.",
-        check=_changes,
-    ),
+        fix="Give the mark in the transaction of the write, and look at it once more before waiting."),
 )

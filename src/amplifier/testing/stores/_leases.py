@@ -190,65 +190,37 @@ async def _content(store: SessionStore) -> tuple[object, ...]:
     )
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 LEASES: Final = (
-    StoreBehavior(
-        id="lease.has-one-holder",
+    StoreBehavior(id="lease.has-one-holder", check=_one_writer,
         says="Nobody gets the lease on a session while somebody has it.",
-        fix="Compare and set holder and end of the lease in one step.",
-        check=_one_writer,
-    ),
-    StoreBehavior(
-        id="lease.is-given-once-in-a-race",
+        fix="Compare and set holder and end of the lease in one step."),
+    StoreBehavior(id="lease.is-given-once-in-a-race", check=_race,
         says="Of several that want a lease at the same time one gets it.",
-        fix="Compare and set holder and end of the lease in one step.",
-        check=_race,
-    ),
-    StoreBehavior(
-        id="lease.is-released",
+        fix="Compare and set holder and end of the lease in one step."),
+    StoreBehavior(id="lease.is-released", check=_release,
         says="A released lease is given again, with a higher token, and released by its holder alone.",
-        fix="Keep the last token of a session for ever, and compare it in `release`.",
-        check=_release,
-    ),
-    StoreBehavior(
-        id="lease.names-its-holder",
+        fix="Keep the last token of a session for ever, and compare it in `release`."),
+    StoreBehavior(id="lease.names-its-holder", check=_holder,
         says="Anybody can ask who has the lease on a session; one that ended has no holder.",
-        fix="Compare the end of the lease with the store's clock.",
-        check=_holder,
-    ),
-    StoreBehavior(
-        id="lease.is-taken-over",
+        fix="Compare the end of the lease with the store's clock."),
+    StoreBehavior(id="lease.is-taken-over", check=_takeover,
         says="A lease that was not renewed is given to another worker, which finds what the first one wrote.",
-        fix="Let a lease end by the store's clock.",
-        check=_takeover,
-    ),
-    StoreBehavior(
-        id="lease.fences-a-late-writer",
+        fix="Let a lease end by the store's clock."),
+    StoreBehavior(id="lease.fences-a-late-writer", check=_fences,
         says="A writer whose session was taken over writes nothing, with no method.",
-        fix="Compare the fencing token in the same transaction as the write.",
-        check=_fences,
-    ),
-    StoreBehavior(
-        id="lease.fences-after-its-end",
+        fix="Compare the fencing token in the same transaction as the write."),
+    StoreBehavior(id="lease.fences-after-its-end", check=_expires,
         says="A writer whose lease has ended writes nothing, also where nobody took it over.",
-        fix="Compare the end of the lease in the same transaction as the write.",
-        check=_expires,
-    ),
-    StoreBehavior(
-        id="lease.is-renewed",
+        fix="Compare the end of the lease in the same transaction as the write."),
+    StoreBehavior(id="lease.is-renewed", check=_renews,
         says="The holder of a lease renews it and writes with every method.",
-        fix="Move the end of the lease in `renew`, by the store's clock.",
-        check=_renews,
-    ),
-    StoreBehavior(
-        id="lease.ends-with-its-session",
+        fix="Move the end of the lease in `renew`, by the store's clock."),
+    StoreBehavior(id="lease.ends-with-its-session", check=_deleted,
         says="No lease on a session that was deleted writes, also where another one has its id now.",
-        fix="Take tokens from a sequence of the whole store, which deletions leave alone.",
-        check=_deleted,
-    ),
-    StoreBehavior(
-        id="lease.belongs-to-its-token",
+        fix="Take tokens from a sequence of the whole store, which deletions leave alone."),
+    StoreBehavior(id="lease.belongs-to-its-token", check=_forged,
         says="A token that the store did not give last opens nothing.",
-        fix="Compare the token for equality, and with the session that it is of.",
-        check=_forged,
-    ),
+        fix="Compare the token for equality, and with the session that it is of."),
 )

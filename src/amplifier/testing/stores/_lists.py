@@ -97,29 +97,19 @@ async def _cleanup(subject: StoreSubject) -> None:
         same("what is left", ids, ["grown", "named", "young"])
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 LISTS: Final = (
-    StoreBehavior(
-        id="list.has-the-latest-first",
+    StoreBehavior(id="list.has-the-latest-first", check=_list,
         says="A list has the sessions in which something happened last first, and children only where they are wanted.",
-        fix="Order by the later one of `created` and `updated`; a child has a `parent_id`.",
-        check=_list,
-    ),
-    StoreBehavior(
-        id="children.are-in-their-order",
+        fix="Order by the later one of `created` and `updated`; a child has a `parent_id`."),
+    StoreBehavior(id="children.are-in-their-order", check=_children,
         says="The children of a session are those that it made itself, the first one first.",
-        fix="Choose by `parent_id`, and order by `created`.",
-        check=_children,
-    ),
-    StoreBehavior(
-        id="search.takes-text-literally",
+        fix="Choose by `parent_id`, and order by `created`."),
+    StoreBehavior(id="search.takes-text-literally", check=_search,
         says="A search finds beginnings of ids, names, tags, prompts and what was said, in any case, and no more.",
-        fix="Escape the wildcards of patterns, and look at the texts of messages and not at their JSON.",
-        check=_search,
-    ),
-    StoreBehavior(
-        id="cleanup.leaves-what-is-used",
+        fix="Escape the wildcards of patterns, and look at the texts of messages and not at their JSON."),
+    StoreBehavior(id="cleanup.leaves-what-is-used", check=_cleanup,
         says="A session is removed as old with its family, unless one of it is young, has a name or is written.",
-        fix="Look at whole families, and lock each before it is deleted.",
-        check=_cleanup,
-    ),
+        fix="Look at whole families, and lock each before it is deleted."),
 )

@@ -186,59 +186,34 @@ async def _without_a_worker(subject: StoreSubject) -> None:
         same("the questions of a deleted session", await store.questions(), ())
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 QUESTIONS: Final = (
-    StoreBehavior(
-        id="question.waits",
+    StoreBehavior(id="question.waits", check=_waits,
         says="A question comes back as it was asked, and is stored once however often it is asked.",
-        fix="Insert it unless its id is there, and compare it with what is there.",
-        check=_waits,
-    ),
-    StoreBehavior(
-        id="question.is-answered-once",
+        fix="Insert it unless its id is there, and compare it with what is there."),
+    StoreBehavior(id="question.is-answered-once", check=_answered,
         says="The first answer stays; the same one again is no error, and asking again does not open the question.",
-        fix="Answer with `StoredQuestion.with_answer` while the row is locked.",
-        check=_answered,
-    ),
-    StoreBehavior(
-        id="question.comes-with-its-answer",
+        fix="Answer with `StoredQuestion.with_answer` while the row is locked."),
+    StoreBehavior(id="question.comes-with-its-answer", check=_moved,
         says="A question of another store is stored with its answer, and voided where it was.",
-        fix="Compare questions by `StoredQuestion.asked`, and store the other fields as they come.",
-        check=_moved,
-    ),
-    StoreBehavior(
-        id="question.is-answered-once-in-a-race",
+        fix="Compare questions by `StoredQuestion.asked`, and store the other fields as they come."),
+    StoreBehavior(id="question.is-answered-once-in-a-race", check=_race,
         says="Of several answers at the same time one counts, and whoever gave another one is refused.",
-        fix="Lock the row of a question before it is read.",
-        check=_race,
-    ),
-    StoreBehavior(
-        id="question.is-closed",
+        fix="Lock the row of a question before it is read."),
+    StoreBehavior(id="question.is-closed", check=_refused,
         says="A question that expired or was voided takes no answer, and none takes what it does not offer.",
-        fix="Answer with `StoredQuestion.with_answer`, with the time of the store's clock.",
-        check=_refused,
-    ),
-    StoreBehavior(
-        id="question.takes-a-value",
+        fix="Answer with `StoredQuestion.with_answer`, with the time of the store's clock."),
+    StoreBehavior(id="question.takes-a-value", check=_with_a_schema,
         says="A question with a schema takes JSON text that fits it, once, and nothing else.",
-        fix="Answer with `StoredQuestion.with_answer`, and store `details` as they come.",
-        check=_with_a_schema,
-    ),
-    StoreBehavior(
-        id="question.has-one-id",
+        fix="Answer with `StoredQuestion.with_answer`, and store `details` as they come."),
+    StoreBehavior(id="question.has-one-id", check=_one_id,
         says="No other question takes the id of one, and a lease asks for its own session alone.",
-        fix="Make the id unique in the whole store, and compare the question's session with the lease's.",
-        check=_one_id,
-    ),
-    StoreBehavior(
-        id="question.is-forgotten",
+        fix="Make the id unique in the whole store, and compare the question's session with the lease's."),
+    StoreBehavior(id="question.is-forgotten", check=_forgotten,
         says="Questions are deleted when their session says so, and no other ones with them.",
-        fix="Delete by the ids and by the session of the lease.",
-        check=_forgotten,
-    ),
-    StoreBehavior(
-        id="question.needs-no-worker",
+        fix="Delete by the ids and by the session of the lease."),
+    StoreBehavior(id="question.needs-no-worker", check=_without_a_worker,
         says="A question is answered while nobody has a lease on its session, and is deleted with it.",
-        fix="Let `answer` need no lease.",
-        check=_without_a_worker,
-    ),
+        fix="Let `answer` need no lease."),
 )

@@ -213,60 +213,35 @@ async def _pauses(subject: StoreSubject) -> None:
             raise BehaviorFailed(f"{paused['a']} seconds are left of 50")
 
 
+# A row: what is done; what is true of a good one; what its author does when it is not.
+# fmt: off
 QUOTAS: Final = (
-    StoreBehavior(
-        id="quota.holds",
+    StoreBehavior(id="quota.holds", check=_limits,
         says="What is spent and reserved of an account never passes its limit, whichever process asks.",
-        fix="Lock the account's row before you add up what is reserved.",
-        check=_limits,
-    ),
-    StoreBehavior(
-        id="quota.is-exhausted",
+        fix="Lock the account's row before you add up what is reserved."),
+    StoreBehavior(id="quota.is-exhausted", check=_exhausted,
         says="Nothing is reserved of an account of which nothing is left, be it an amount of 0.",
-        fix="Refuse where the limit is spent, before you compare the amount.",
-        check=_exhausted,
-    ),
-    StoreBehavior(
-        id="quota.all-or-none",
+        fix="Refuse where the limit is spent, before you compare the amount."),
+    StoreBehavior(id="quota.all-or-none", check=_all_or_none,
         says="Claims on several accounts are reserved together or not at all.",
-        fix="Check all of them before the first one is stored, in one transaction.",
-        check=_all_or_none,
-    ),
-    StoreBehavior(
-        id="quota.slots",
+        fix="Check all of them before the first one is stored, in one transaction."),
+    StoreBehavior(id="quota.slots", check=_slots,
         says="An account without a window has everything back when it is settled.",
-        fix="Count what was used only where the claim has a window.",
-        check=_slots,
-    ),
-    StoreBehavior(
-        id="quota.settles-once",
+        fix="Count what was used only where the claim has a window."),
+    StoreBehavior(id="quota.settles-once", check=_settled_once,
         says="What was used counts once, however often it is settled.",
-        fix="Delete the reservation and add what was used in one transaction.",
-        check=_settled_once,
-    ),
-    StoreBehavior(
-        id="quota.ends-unless-renewed",
+        fix="Delete the reservation and add what was used in one transaction."),
+    StoreBehavior(id="quota.ends-unless-renewed", check=_dead,
         says="A reservation of a dead process holds nothing, and counts once when it is settled late.",
-        fix="Leave it where it is when its time is over; do not count it, and do not renew it.",
-        check=_dead,
-    ),
-    StoreBehavior(
-        id="quota.is-renewed",
+        fix="Leave it where it is when its time is over; do not count it, and do not renew it."),
+    StoreBehavior(id="quota.is-renewed", check=_renewed,
         says="A reservation that is renewed in time stays, and what has ended stays so.",
-        fix="Renew by id where the reservation has not ended yet.",
-        check=_renewed,
-    ),
-    StoreBehavior(
-        id="quota.race",
+        fix="Renew by id where the reservation has not ended yet."),
+    StoreBehavior(id="quota.race", check=_race,
         says="Many workers at once overdraw nothing, lose nothing, and do not wait for each other for ever.",
-        fix="Lock all accounts of the claims in the order of their names.",
-        check=_race,
-    ),
-    StoreBehavior(
-        id="quota.pauses",
+        fix="Lock all accounts of the claims in the order of their names."),
+    StoreBehavior(id="quota.pauses", check=_pauses,
         says="An account is paused for all processes, for the longest time that anybody asked for.",
-        fix="Store when the pause ends by the store's clock, and the later of two.",
-        check=_pauses,
-    ),
+        fix="Store when the pause ends by the store's clock, and the later of two."),
 )
 """The behaviours of accounts."""
