@@ -80,6 +80,17 @@ class Package:
         """The `[project]` table."""
         return table(self.metadata, "project")
 
+    @property
+    def place(self) -> str | None:
+        """Where its metadata stands; `None` for what is installed."""
+        return None if self.root is None else "pyproject.toml"
+
+    def shown(self, path: Path) -> str:
+        """Write a path relative to the repository, as its author knows it."""
+        if self.root is not None and path.is_relative_to(self.root):
+            return str(path.relative_to(self.root))
+        return str(path)
+
     def settings(self, module_id: str) -> Mapping[str, object]:
         """Return what `[tool.amplifier.validate]` says about a module."""
         return table(self.metadata, "tool", "amplifier", "validate", module_id)

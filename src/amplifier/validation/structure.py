@@ -49,7 +49,7 @@ def _check_metadata(package: Package) -> Iterator[CheckResult]:
     if package.root is None:
         return
     check, build = CHECKS["package.metadata"], CHECKS["package.build-system"]
-    place = _place(package, package.root / "pyproject.toml")
+    place = package.place
     if package.problem is not None:
         yield check.error(f"The metadata is missing: {package.problem}", place=place)
         return
@@ -80,7 +80,7 @@ def _check_entry_points(package: Package) -> CheckResult:
         return check.passed(
             f"The distribution offers {', '.join(candidate.id for candidate in package.candidates)}."
         )
-    place = _place(package, package.root / "pyproject.toml")
+    place = package.place
     below = [
         str(folder.relative_to(package.root))
         for folder in repositories_below(package.root)
@@ -105,11 +105,9 @@ def _check_requires(package: Package) -> CheckResult:
     ]
     if "amplifier" in names:
         return check.passed()
-    if package.root is None:
-        place = None
-    else:
-        place = _place(package, package.root / "pyproject.toml")
-    return check.warning("The distribution does not require amplifier.", place=place)
+    return check.warning(
+        "The distribution does not require amplifier.", place=package.place
+    )
 
 
 def _check_files(package: Package) -> Iterator[CheckResult]:
@@ -131,27 +129,16 @@ def _check_files(package: Package) -> Iterator[CheckResult]:
         )
     else:
         yield readme.passed()
-    found = next(
-        (
-            path
-            for name in ("tests", "test")
-            for path in (package.root / name).rglob("test_*.py")
-        ),
-        None,
-    )
-    yield (
-        tests.warning("There is no tests/test_*.py.")
-        if found is None
-        else tests.passed()
-    )
+    folders = (package.root / "tests", package.root / "test")
+    if any(True for folder in folders for _ in folder.rglob("test_*.py")):
+        yield tests.passed()
+    else:
+        yield tests.warning("There is no tests/test_*.py.")
 
 
 def _check_id(package: Package, candidate: PackagedModule) -> CheckResult:
     check = CHECKS["module.id"]
-    if package.root is None:
-        place = None
-    else:
-        place = _place(package, package.root / "pyproject.toml")
+    place = package.place
     if not _ID.fullmatch(candidate.id):
         return check.error(
             f"The id {candidate.id!r} is not lower-case words with hyphens.",
@@ -171,7 +158,7 @@ def _check_layout(package: Package, candidate: PackagedModule) -> CheckResult:
     check = CHECKS["module.layout"]
     if candidate.location is not None:
         return check.passed(
-            f"The package {candidate.package} is at {_place(package, candidate.location)}."
+            f"The package {candidate.package} is at {package.shown(candidate.location)}."
         )
     if package.root is not None:
         where = "src/ or the root of the repository"
@@ -205,15 +192,8 @@ def _check_typed(package: Package, folder: Path) -> CheckResult:
         return check.passed()
     return check.warning(
         "The package has no py.typed: type checkers ignore its types.",
-        place=_place(package, folder),
+        place=package.shown(folder),
     )
-
-
-def _place(package: Package, path: Path) -> str:
-    """Write a path relative to the repository, as its author knows it."""
-    if package.root is not None and path.is_relative_to(package.root):
-        return str(path.relative_to(package.root))
-    return str(path)
 
 
 def _listed(value: object) -> Sequence[object]:

@@ -263,10 +263,6 @@ def shows_its_end_to(provider: ScriptedProvider) -> Expectation[Filled]:
     return expectation
 
 
-def is_a_view(view: View) -> None:
-    """Require nothing more: the scenario has compared the history after each view."""
-
-
 def is_not_empty(view: View) -> None:
     require(view.messages, f"{view} is empty")
 

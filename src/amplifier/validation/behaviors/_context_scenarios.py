@@ -6,7 +6,7 @@ import copy
 import json
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -137,16 +137,23 @@ def _same(left: object, right: object) -> bool:
     return type(left) is type(right) and left == right
 
 
+@asynccontextmanager
+async def _opened(
+    subject: Subject, messages: Sequence[MessageDict]
+) -> AsyncIterator[Filled]:
+    async with open_harness(subject) as harness:
+        begun = list(await harness.context.get_messages())
+        start = Filled(harness=harness, history=begun)
+        await start.add(messages)
+        yield start
+
+
 @scenario
 async def filled(
     subject: Subject, *messages: MessageDict
 ) -> AsyncIterator[tuple[Filled]]:
     """Open a context and add messages, behind what it begins with."""
-    async with open_harness(subject) as harness:
-        start = Filled(
-            harness=harness, history=list(await harness.context.get_messages())
-        )
-        await start.add(messages)
+    async with _opened(subject, messages) as start:
         yield (start,)
 
 
@@ -167,11 +174,7 @@ async def views(
     subject: Subject, *messages: MessageDict, budgets: Sequence[int] = BUDGETS
 ) -> AsyncIterator[Iterable[View]]:
     """Look at the views of a history, one for each budget."""
-    async with open_harness(subject) as harness:
-        start = Filled(
-            harness=harness, history=list(await harness.context.get_messages())
-        )
-        await start.add(messages)
+    async with _opened(subject, messages) as start:
         seen = []
         for budget in budgets:
             seen.append(

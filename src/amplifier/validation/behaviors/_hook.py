@@ -6,6 +6,7 @@ from typing import Final
 
 from amplifier.validation.behaviors import _hook_expectations as it
 from amplifier.validation.behaviors import _hook_scenarios as given
+from amplifier.validation.behaviors._orchestrator_scenarios import raising_tool
 from amplifier.validation.behaviors.behavior import Behavior, promise
 from amplifier.validation.behaviors.harness import session
 from amplifier_sdk.jsontypes import JSONValue
@@ -74,7 +75,7 @@ HOOK: Final[tuple[Behavior, ...]] = (
     promise("hook.serves-a-turn", given.turn(), it.raises_nothing,
         says="In a turn with a tool call none of its handlers raises.",
         fix="Read the data with defaults, and let handlers return HookResult or None instead of raising."),
-    promise("hook.serves-a-turn-with-a-failing-tool", given.turn(tool=given.failing_tool), it.raises_nothing,
+    promise("hook.serves-a-turn-with-a-failing-tool", given.turn(tool=raising_tool), it.raises_nothing,
         says="In a turn with a tool that raises none of its handlers raises.",
         fix="Expect tool:error: its data has 'error' and no result."),
     promise("hook.serves-a-turn-that-fails", given.turn(OSError("the line went dead")), it.raises_nothing,

@@ -36,19 +36,8 @@ def hears_something(harness: Harness) -> None:
 
 
 async def hears_known_events(harness: Harness) -> None:
-    contributions = await harness.declared_events()
-    declared = [
-        name
-        for names in contributions
-        if isinstance(names, (list, tuple))
-        for name in names
-    ]
-    known = [
-        *map(
-            str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT, HOOK_DECIDED)
-        ),
-        *declared,
-    ]
+    canonical = (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT, HOOK_DECIDED)
+    known = [*map(str, canonical), *await harness.declared_events()]
     for handler in harness.handlers:
         # An event of a module that is not here cannot be known: only a name that looks
         # like a canonical one is taken for a misspelt one.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Final
 
 import anyio
@@ -15,7 +14,10 @@ import attrs
 from amplifier.validation.behaviors import _limits
 from amplifier.validation.behaviors._cancellation import ends_in_time
 from amplifier.validation.behaviors._doubles import RecordingTool
-from amplifier.validation.behaviors._orchestrator_scenarios import call_work, pausing
+from amplifier.validation.behaviors._orchestrator_scenarios import (
+    call_work,
+    pausing,
+)
 from amplifier.validation.behaviors._payloads import (
     NULLABLE,
     OPTIONAL,
@@ -280,13 +282,6 @@ async def overlapping_sessions(subject: Subject) -> AsyncIterator[tuple[list[Har
     """Open two sessions at the same time."""
     async with open_harness(subject) as first, open_harness(subject) as second:
         yield ([first, second],)
-
-
-async def _raise(text: str) -> str:
-    raise OSError(f"no disk for {text}")
-
-
-failing_tool: Final = partial(RecordingTool, work=_raise)
 
 
 @scenario

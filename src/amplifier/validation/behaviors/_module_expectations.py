@@ -38,10 +38,6 @@ def is_there(harness: Harness) -> None:
     )
 
 
-def works(harness: Harness) -> None:
-    """Require nothing more: the scenario has used the module."""
-
-
 def has_both_names(harness: Harness) -> None:
     mounted = (
         harness.tools
@@ -120,7 +116,7 @@ async def hides_secrets_from_errors(subject: Subject) -> None:
 
 
 async def declares_names(harness: Harness) -> None:
-    declared = await harness.declared_events()
+    declared = await harness.contributions()
     skip_unless(declared, "it declares no events")
     for names in declared:
         good = isinstance(names, (list, tuple)) and all(
@@ -130,13 +126,7 @@ async def declares_names(harness: Harness) -> None:
 
 
 async def declares_what_it_emits(harness: Harness) -> None:
-    contributions = await harness.declared_events()
-    declared = {
-        name
-        for names in contributions
-        if isinstance(names, (list, tuple))
-        for name in names
-    }
+    declared = await harness.declared_events()
     strays = [name for name in harness.unknown_events if name not in declared]
     require(not strays, f"Emitted and declared nowhere: {', '.join(strays)}")
 

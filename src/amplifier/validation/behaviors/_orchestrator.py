@@ -310,7 +310,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="When a handler denies a request the model is not asked.",
         fix="Ask through the host: a request that a handler denies is not made."),
     # -- it stops when it is cancelled, and works afterwards
-    promise("orchestrator.ends-at-once-while-the-model-answers", given.cancelled_turn(), it.is_closed, is_timed=True,
+    promise("orchestrator.ends-at-once-while-the-model-answers", given.cancelled_turn(), is_timed=True,
         says="A turn that is cancelled at once while the model answers ends within two seconds as TurnCancelled.",
         fix="Let the cancellation pass; await nothing under a shield but the release of resources."),
     promise("orchestrator.works-after-a-cancel", given.cancelled_turn("Back again."), it.answered("Back again."),
@@ -329,7 +329,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         is_timed=True,
         says="A turn that is cancelled at once while several tools run leaves each call with a result.",
         fix="Run the calls of one answer in one task group and let the cancellation reach them all."),
-    promise("orchestrator.ends-when-its-reader-leaves", given.abandoned_turn, it.is_closed, is_timed=True,
+    promise("orchestrator.ends-when-its-reader-leaves", given.abandoned_turn, is_timed=True,
         says="When the one who reads the turn leaves in the middle the turn ends within two seconds.",
         fix="Let the cancellation pass when the one who reads the turn leaves."),
     promise("orchestrator.ends-with-its-callers-task", given.cancelled_caller, it.ended_the_tool,

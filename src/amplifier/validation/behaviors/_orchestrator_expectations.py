@@ -292,7 +292,3 @@ def ended_the_tool(turns: TurnsOutcome) -> None:
 
 def finished_the_tool(turns: TurnsOutcome) -> None:
     require(waiting(turns.harness).is_finished, "The tool was not let finish")
-
-
-def is_closed(turns: TurnsOutcome) -> None:
-    """Require nothing more: the scenario has looked for calls without a result."""

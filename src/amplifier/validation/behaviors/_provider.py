@@ -180,7 +180,7 @@ PROVIDER: Final[tuple[Behavior, ...]] = (
         says="In a turn no tool runs from an answer that was cut.",
         fix="Give the reason 'length' to an answer that the limit of tokens cut off: nothing of it is run."),
     # -- what it raises instead of an answer
-    promise("provider.fails-with-an-llm-error", given.error, it.is_raised,
+    promise("provider.fails-with-an-llm-error", given.error,
         says="When the vendor refuses an LLMError is raised.",
         fix="Map what the vendor's library raises to the LLMError family, with 'raise … from error'."),
     promise("provider.names-itself-in-errors", given.error, it.names_the_provider,

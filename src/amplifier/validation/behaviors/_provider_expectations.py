@@ -401,10 +401,6 @@ def calls_nothing(response: ChatResponse) -> None:
 # -- its errors
 
 
-def is_raised(error: LLMError) -> None:
-    """Require nothing more: the scenario has checked the error's class."""
-
-
 def names_the_provider(error: LLMError) -> None:
     require(error.provider, f"{type(error).__name__} names no provider: {error}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TypeAlias
 
@@ -90,12 +90,23 @@ def setup_of(case: Case, subject: Subject) -> SessionSetup:
     return SessionSetup(config=subject.config if case.config is None else case.config)
 
 
+@asynccontextmanager
+async def asked(subject: Subject, name: str) -> AsyncIterator[Asked]:
+    """Open a session, and hand out the case of that name in it.
+
+    Raises:
+        NotApplicable: the author gives none.
+    """
+    found = case_of(subject, name)
+    async with open_harness(subject, setup_of(found, subject)) as harness:
+        yield Asked(harness=harness, case=found)
+
+
 @scenario
 async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Asked]]:
     """Open a session for a case of the samples."""
-    found = case_of(subject, name)
-    async with open_harness(subject, setup_of(found, subject)) as harness:
-        yield (Asked(harness=harness, case=found),)
+    async with asked(subject, name) as opened:
+        yield (opened,)
 
 
 async def information(
@@ -118,15 +129,8 @@ async def models(
             await harness.provider.list_models(), list, "What list_models returns"
         )
         skip_unless(listed, "it lists no models")
-        yield (
-            (
-                harness.provider,
-                [
-                    expect(model, ModelInfo, "An item of list_models")
-                    for model in listed
-                ],
-            ),
-        )
+        found = [expect(each, ModelInfo, "An item of list_models") for each in listed]
+        yield ((harness.provider, found),)
 
 
 @scenario
@@ -134,17 +138,16 @@ async def answer(
     subject: Subject, name: str = "talks"
 ) -> AsyncIterator[tuple[ChatResponse]]:
     """Ask for the answer to a case."""
-    found = case_of(subject, name)
-    async with open_harness(subject, setup_of(found, subject)) as harness:
-        yield (await Asked(harness=harness, case=found).complete(),)
+    async with asked(subject, name) as opened:
+        yield (await opened.complete(),)
 
 
 @scenario
 async def history(subject: Subject, *messages: Message) -> AsyncIterator[tuple[object]]:
     """Ask with a history; a provider that cannot take it raises an LLMError."""
-    found = case_of(subject, "talks")
-    async with open_harness(subject, setup_of(found, subject)) as harness:
-        yield (await answer_or_refusal(harness.provider, found.build(*messages)),)
+    async with asked(subject, "talks") as opened:
+        request = opened.case.build(*messages)
+        yield (await answer_or_refusal(opened.provider, request),)
 
 
 async def answer_or_refusal(provider: Provider, request: ChatRequest) -> object:
@@ -157,13 +160,9 @@ async def answer_or_refusal(provider: Provider, request: ChatRequest) -> object:
 
 async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
     """Let the vendor refuse."""
-    async with open_harness(
-        subject, setup_of(case_of(subject, "fails"), subject)
-    ) as harness:
+    async with asked(subject, "fails") as opened:
         try:
-            response = await harness.provider.complete(
-                case_of(subject, "fails").build()
-            )
+            response = await opened.provider.complete(opened.case.build())
         except Exception as raised:  # foreign code: what it raises is the finding
             # yielded while the session is open, since its expectations ask once more
             yield (expect(raised, LLMError, "What complete raises"),)
@@ -179,13 +178,13 @@ async def streams(subject: Subject, *names: str) -> AsyncIterator[Iterable[Strea
     given = [
         name for name in names if len(names) == 1 or getattr(samples, name) is not None
     ]
-    yield [await _streamed(subject, case_of(subject, name)) for name in given]
+    yield [await _streamed(subject, name) for name in given]
 
 
-async def _streamed(subject: Subject, case: Case) -> Streamed:
+async def _streamed(subject: Subject, name: str) -> Streamed:
     async with (
-        open_harness(subject, setup_of(case, subject)) as harness,
-        Asked(harness=harness, case=case).stream(case.build()) as items,
+        asked(subject, name) as opened,
+        opened.stream(opened.case.build()) as items,
     ):
         seen = [item async for item in items]
     require(seen, "The stream was empty")
@@ -202,16 +201,10 @@ async def completed_and_streamed(
     """Ask the same with complete and with stream."""
     seen = []
     for name in ("talks", "calls"):
-        found: Case | None = getattr(subject.samples_as(ProviderSamples), name)
-        if found is not None:
-            streamed = await _streamed(subject, found)
-            async with open_harness(subject, setup_of(found, subject)) as harness:
-                seen.append(
-                    (
-                        await Asked(harness=harness, case=found).complete(),
-                        streamed.response,
-                    )
-                )
+        if getattr(subject.samples_as(ProviderSamples), name) is not None:
+            streamed = await _streamed(subject, name)
+            async with asked(subject, name) as opened:
+                seen.append((await opened.complete(), streamed.response))
     yield seen
 
 

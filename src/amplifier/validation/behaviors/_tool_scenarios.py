@@ -17,6 +17,7 @@ import attrs
 from amplifier.validation.behaviors._examples import (
     example_arguments,
     properties_of,
+    required_of,
     types_of,
 )
 from amplifier.validation.behaviors.behavior import (
@@ -218,17 +219,9 @@ def without_arguments(call: SampleCall) -> Iterator[SampleCall]:
 
 def with_required_arguments(call: SampleCall) -> Iterator[SampleCall]:
     """Give the required arguments alone."""
-    required = schema_of(call.tool).get("required") or ()
-    if isinstance(required, (list, tuple)):
-        names = [str(name) for name in required]
-    else:
-        names = []
-    yield attrs.evolve(
-        call,
-        arguments={
-            name: call.arguments[name] for name in names if name in call.arguments
-        },
-    )
+    names = required_of(schema_of(call.tool))
+    given = {name: call.arguments[name] for name in names if name in call.arguments}
+    yield attrs.evolve(call, arguments=given)
 
 
 def with_wrong_types(call: SampleCall) -> Iterator[SampleCall]:

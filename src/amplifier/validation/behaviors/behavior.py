@@ -121,7 +121,10 @@ def promise(
     fix: str,
     is_timed: bool = False,
 ) -> Behavior:
-    """Make a row of a table; its kind is what the id begins with."""
+    """Make a row of a table; its kind is what the id begins with.
+
+    Without an expectation what the scenario itself requires is all that is promised.
+    """
     played = asynccontextmanager(scene)
 
     async def check(subject: Subject) -> None:

@@ -206,9 +206,18 @@ class Harness:
         """Return the data of an event as often as it was heard."""
         return [data for name, data in self.heard if name == event]
 
-    async def declared_events(self) -> list[object]:
+    async def contributions(self) -> list[object]:
         """Return what is contributed to `observability.events`."""
         return await self.coordinator.collect_contributions("observability.events")
+
+    async def declared_events(self) -> list[str]:
+        """Return the names in all lists that are contributed there."""
+        return [
+            name
+            for names in await self.contributions()
+            if isinstance(names, (list, tuple))
+            for name in names
+        ]
 
     async def call(self, name: str, arguments: Mapping[str, JSONValue]) -> ToolResult:
         """Run one call of a tool as a turn does, whatever the arguments."""
