@@ -11,7 +11,8 @@ class TestAcme(VendorBehaviorTests):
     becomes = {"cut-in-the-text": "StreamError", "length-with-a-call": "length"}
 ```
 
-It needs pytest, the extra `amplifier[http]`, and a fixture `anyio_backend`; the tests run in virtual time.
+It needs pytest, the extra `amplifier[http]`, and a fixture `anyio_backend`; the tests run in virtual time, under the
+fixture `virtual_clock`.
 `without_network`, `answer_by_model` and `cases_by_model` give the suite of all providers a vendor.
 """
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar, TypeVarTuple, Unpack
+from typing import ClassVar, Final, ParamSpec, TypeVar
 
-from amplifier.testing.clock import VirtualClock
+import pytest
+
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier.testing.transport import (
     HttpAnswer,
@@ -22,15 +23,20 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.modules import definition_of
 
-__all__ = ["PlayedTests"]
+__all__ = ["PlayedTests", "in_virtual_time"]
 
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _CONTENT_TYPES: Final[Mapping[str, str]] = {
     "sse": "text/event-stream",
     "lines": "application/x-ndjson",
 }
+
+
+def in_virtual_time(test: Callable[P, R]) -> Callable[P, R]:
+    """Let a test's sleeps and deadlines pass at once, on each backend."""
+    return pytest.mark.anyio(pytest.mark.usefixtures("virtual_clock")(test))
 
 
 class PlayedTests:
@@ -56,6 +62,8 @@ class PlayedTests:
         assert definition is not None, (
             f"{self.provider.__name__} is not decorated with @provider"
         )
+        # in a request it would be loaded in a thread, while time passes as it does outside
+        price_table()
         # without chance: the tests compare waits to the second
         config = {**self.config, "max_retries": 0, "retry_jitter": False, **options}
         provider = definition.build(coordinator or TestCoordinator(), config)
@@ -76,14 +84,6 @@ class PlayedTests:
             name=self.tool, description="A tool.", parameters={"type": "object"}
         )
         return ChatRequest(messages=[Message(role="user", content=text)], tools=[spec])
-
-    def run(
-        self, backend: str, test: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts
-    ) -> T:
-        """Run the body of a test in virtual time."""
-        # in a test it would be loaded in a thread, while time passes as it does outside
-        price_table()
-        return VirtualClock().run(test, *args, backend=backend)
 
     def good_streams(self) -> dict[str, bytes]:
         """Return the whole streams, by name."""

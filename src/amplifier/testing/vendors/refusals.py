@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from amplifier.testing.transport import HttpAnswer
-from amplifier.testing.vendors.playback import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests, in_virtual_time
 from amplifier_sdk.errors import ConfigError, LLMError, RateLimitError
 
 __all__ = ["STATUSES", "RefusalTests"]
@@ -56,13 +56,9 @@ class RefusalTests(PlayedTests):
     statuses: ClassVar[Mapping[int, tuple[str, bool]]] = STATUSES
 
     @pytest.mark.parametrize("status", sorted(STATUSES))
-    def test_a_status_becomes_its_error(
-        self, status: int, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_a_status_becomes_its_error(self, status: int) -> None:
         """With the vendor's JSON, with a gateway's page, and without a word."""
-        self.run(anyio_backend_name, self._refused, status)
-
-    async def _refused(self, status: int) -> None:
         name, may_pass = self.statuses[status]
         for body in (
             b'{"error": {"message": "No, thank you."}}',
@@ -87,20 +83,18 @@ class RefusalTests(PlayedTests):
             assert script.closed == [True]
 
     @pytest.mark.parametrize("asked", sorted(_ASKED))
-    def test_the_vendor_says_when_to_come_again(
-        self, asked: str, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_the_vendor_says_when_to_come_again(self, asked: str) -> None:
         """`Retry-After` is a floor; longer than `max_retry_delay` the request fails at once."""
         header, delay = _ASKED[asked]
-        self.run(anyio_backend_name, self._asked, header, delay, delay)
+        await self._asked(header, delay, delay)
 
-    def test_the_vendor_names_the_date_to_come_again(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_the_vendor_names_the_date_to_come_again(self) -> None:
         """A date is a wait until then."""
         # compared with the real clock, so that the wait is known within seconds
         date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
-        self.run(anyio_backend_name, self._asked, date, 30.0, 40.0)
+        await self._asked(date, 30.0, 40.0)
 
     async def _asked(self, header: str, least: float, most: float) -> None:
         refused = HttpAnswer(status=429, headers={"Retry-After": header})
@@ -129,17 +123,15 @@ class RefusalTests(PlayedTests):
         with pytest.raises(ConfigError, match=variable):
             self.play(api_key=None)
 
-    def test_the_key_is_taken_from_the_environment(
-        self, monkeypatch: pytest.MonkeyPatch, anyio_backend_name: str
+    @in_virtual_time
+    async def test_the_key_is_taken_from_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A key in the variable is sent."""
         variable = self.provider.key_variable
         if variable is None:
             pytest.skip("the vendor has no keys")
         monkeypatch.setenv(variable, "key-of-the-environment")
-        self.run(anyio_backend_name, self._key_is_sent)
-
-    async def _key_is_sent(self) -> None:
         provider, script = self.play(self.answer(self.text), api_key=None)
         await provider.complete(self.request())
         assert "key-of-the-environment" in json.dumps(

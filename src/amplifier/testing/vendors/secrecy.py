@@ -13,7 +13,7 @@ import pytest
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier.testing.recorder import EventRecorder
 from amplifier.testing.transport import HttpAnswer, HttpStep
-from amplifier.testing.vendors.playback import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests, in_virtual_time
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import LLM_REQUEST, LLM_RESPONSE
 
@@ -23,11 +23,9 @@ __all__ = ["SecrecyTests"]
 class SecrecyTests(PlayedTests):
     """The events say what happened, and nothing shows the key."""
 
-    def test_every_exchange_is_told(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_every_exchange_is_told(self) -> None:
         """Each `llm:request` has its `llm:response`: answered, failed or cancelled."""
-        self.run(anyio_backend_name, self._told)
-
-    async def _told(self) -> None:
         answered = (HttpAnswer(status=503), self.answer(self.text))
         assert await self._statuses(*answered) == ["error", "ok"]
         assert await self._statuses(self.answer(b"")) == ["error"]
@@ -58,13 +56,9 @@ class SecrecyTests(PlayedTests):
             data["status"] for name, data in recorder.events if name == LLM_RESPONSE
         ]
 
-    def test_raw_events_carry_what_was_sent_and_received(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_raw_events_carry_what_was_sent_and_received(self) -> None:
         """With `raw` the events hold the body and the events of the answer."""
-        self.run(anyio_backend_name, self._raw)
-
-    async def _raw(self) -> None:
         coordinator = TestCoordinator()
         recorder = EventRecorder.of(coordinator.hooks, "llm:*")
         provider, script = self.play(
@@ -76,11 +70,12 @@ class SecrecyTests(PlayedTests):
         assert isinstance(received["raw"], list)
         assert received["raw"]
 
-    def test_no_record_holds_the_key(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_no_record_holds_the_key(self) -> None:
         """Neither events nor errors, their causes, tracebacks with all variables, nor the provider's own text."""
         if "api_key" not in self.config:
             pytest.skip("the vendor has no keys")
-        records = self.run(anyio_backend_name, self._records)
+        records = await self._records()
         key = str(self.config["api_key"])
         # a short one is found in texts that have nothing to do with it
         assert len(key) >= 8, "the key of 'config' is too short to be looked for"

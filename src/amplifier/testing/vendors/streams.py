@@ -12,7 +12,7 @@ from amplifier.testing.sessions import create_test_session
 from amplifier.testing.tools import MockTool
 from amplifier.testing.transport import pieces
 from amplifier.testing.vendors.cases import without_network
-from amplifier.testing.vendors.playback import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests, in_virtual_time
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
@@ -42,13 +42,9 @@ class StreamTests(PlayedTests):
         assert files == set(self.becomes), files ^ set(self.becomes)
         assert len(files) >= self.least_bad
 
-    def test_a_good_stream_becomes_a_whole_answer(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_a_good_stream_becomes_a_whole_answer(self) -> None:
         """Its deltas are those of the answer, and the vendor's counts are in it."""
-        self.run(anyio_backend_name, self._good)
-
-    async def _good(self) -> None:
         for name, data in self.good_streams().items():
             provider, script = self.play(self.answer(data))
             async with provider.stream(self.request()) as items:
@@ -78,34 +74,26 @@ class StreamTests(PlayedTests):
             )
             assert script.closed == [True]
 
-    def test_a_bad_stream_becomes_what_it_must(
-        self, bad_stream: str, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_a_bad_stream_becomes_what_it_must(self, bad_stream: str) -> None:
         """It never becomes a whole answer with calls, and raises nothing but an `LLMError`."""
-        self.run(anyio_backend_name, self._bad, bad_stream)
-
-    async def _bad(self, name: str) -> None:
-        provider, script = self.play(self.answer(self._bad_bytes(name)))
+        provider, script = self.play(self.answer(self._bad_bytes(bad_stream)))
         outcome: ChatResponse | LLMError
         try:
             outcome = await provider.complete(self.request())
         except LLMError as error:
             outcome = error
-        assert _name(outcome) == self.becomes[name], f"{outcome!r}"
+        assert _name(outcome) == self.becomes[bad_stream], f"{outcome!r}"
         assert script.closed == [True]
 
-    def test_no_tool_runs_from_a_bad_stream(
-        self, bad_stream: str, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_no_tool_runs_from_a_bad_stream(self, bad_stream: str) -> None:
         """In a whole session no tool runs of what a bad stream began to call."""
-        self.run(anyio_backend_name, self._bad_in_session, bad_stream)
-
-    async def _bad_in_session(self, name: str) -> None:
         good = self.answer(self.text)
         tool = MockTool(self.tool)
         session = create_test_session(
             provider=without_network(
-                self.provider, self.answer(self._bad_bytes(name)), lambda _: good
+                self.provider, self.answer(self._bad_bytes(bad_stream)), lambda _: good
             ),
             tools=[tool],
             configs={"provider": {**self.config, "max_retries": 0}},
@@ -119,13 +107,9 @@ class StreamTests(PlayedTests):
         (file,) = (file for file in self.bad.iterdir() if file.stem == name)
         return file.read_bytes()
 
-    def test_the_beginning_of_a_stream_is_no_answer(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_the_beginning_of_a_stream_is_no_answer(self) -> None:
         """A stream that ends early, at any byte, becomes an error or the very same answer."""
-        self.run(anyio_backend_name, self._beginnings)
-
-    async def _beginnings(self) -> None:
         for data in self.good_streams().values():
             whole = await self._gist(data)
             # two dozen places: every byte would take minutes for each vendor
@@ -138,13 +122,9 @@ class StreamTests(PlayedTests):
                     f"cut at byte {end}, behind {data[max(0, end - 60) : end]!r}"
                 )
 
-    def test_it_does_not_matter_how_the_network_cuts_a_stream(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_it_does_not_matter_how_the_network_cuts_a_stream(self) -> None:
         """In pieces of a few bytes, or in two, a stream becomes the same answer."""
-        self.run(anyio_backend_name, self._cuts)
-
-    async def _cuts(self) -> None:
         for data in self.good_streams().values():
             whole = await self._gist(data)
             assert await self._gist(*pieces(data, range(1, len(data), _SMALL))) == whole

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from amplifier.testing.transport import HttpAnswer
-from amplifier.testing.vendors.playback import PlayedTests
+from amplifier.testing.vendors.playback import PlayedTests, in_virtual_time
 from amplifier_kit.vendors import VendorProvider
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.errors import LLMError, LLMTimeoutError
@@ -21,11 +21,9 @@ __all__ = ["WaitTests"]
 class WaitTests(PlayedTests):
     """Nothing hangs, nothing is asked twice that was shown once."""
 
-    def test_what_may_pass_is_tried_again(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_what_may_pass_is_tried_again(self) -> None:
         """After a failure the request is sent again, the same, and its answer is the answer."""
-        self.run(anyio_backend_name, self._tried_again)
-
-    async def _tried_again(self) -> None:
         failures = (HttpAnswer(status=503), httpx2.ReadError("reset"), self.answer(b""))
         provider, script = self.play(*failures, self.answer(self.text), max_retries=3)
         answer = await provider.complete(self.request())
@@ -33,13 +31,9 @@ class WaitTests(PlayedTests):
         assert script.bodies == [script.bodies[0]] * 4
         assert script.closed == [True] * 3
 
-    def test_what_was_shown_is_not_asked_for_again(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_what_was_shown_is_not_asked_for_again(self) -> None:
         """A stream that breaks after a piece of text was shown is an error, whatever may pass."""
-        self.run(anyio_backend_name, self._shown)
-
-    async def _shown(self) -> None:
         provider, script = self.play(
             self.answer(*self._until_text(), httpx2.ReadError("reset")),
             self.answer(self.text),
@@ -52,11 +46,9 @@ class WaitTests(PlayedTests):
         assert not any(isinstance(item, ChatResponse) for item in seen)
         assert len(script.requests) == 1
 
-    def test_a_wait_shows_that_it_lives(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_a_wait_shows_that_it_lives(self) -> None:
         """While a request waits to be sent again an empty delta comes every few seconds."""
-        self.run(anyio_backend_name, self._lives)
-
-    async def _lives(self) -> None:
         provider, _ = self.play(
             HttpAnswer(status=429, headers={"retry-after": "55"}),
             self.answer(self.text),
@@ -70,11 +62,9 @@ class WaitTests(PlayedTests):
                 last = anyio.current_time()
         assert last == 55
 
-    def test_a_wait_can_be_cancelled(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_a_wait_can_be_cancelled(self) -> None:
         """A cancellation ends a wait at once."""
-        self.run(anyio_backend_name, self._cancelled_wait)
-
-    async def _cancelled_wait(self) -> None:
         provider, script = self.play(
             HttpAnswer(status=429, headers={"retry-after": "55"}), max_retries=1
         )
@@ -82,11 +72,9 @@ class WaitTests(PlayedTests):
             await provider.complete(self.request())
         assert (anyio.current_time(), len(script.requests)) == (3, 1)
 
-    def test_silence_is_an_error(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_silence_is_an_error(self) -> None:
         """A vendor that says nothing for `idle_timeout` is given up, and the connection closed."""
-        self.run(anyio_backend_name, self._silence)
-
-    async def _silence(self) -> None:
         for parts in ((), self._until_text()):
             provider, script = self.play(self.answer(*parts, 1000.0), idle_timeout=7.0)
             started = anyio.current_time()
@@ -95,22 +83,18 @@ class WaitTests(PlayedTests):
             assert anyio.current_time() - started == 7
             assert script.closed == [True]
 
-    def test_an_answer_has_a_deadline(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_an_answer_has_a_deadline(self) -> None:
         """An answer that drips for longer than `timeout` is given up."""
-        self.run(anyio_backend_name, self._drips)
-
-    async def _drips(self) -> None:
         drops = [part for byte in self.text[:-1] for part in (bytes([byte]), 1.0)]
         provider, _ = self.play(self.answer(*drops), timeout=20.0)
         with pytest.raises(LLMTimeoutError, match="20 s"):
             await provider.complete(self.request())
         assert anyio.current_time() == 20
 
-    def test_a_cancelled_stream_is_closed(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_a_cancelled_stream_is_closed(self) -> None:
         """A cancellation in the middle of an answer closes the connection at once; leaving it early does as well."""
-        self.run(anyio_backend_name, self._cancelled_stream)
-
-    async def _cancelled_stream(self) -> None:
         provider, script = self.play(
             *[self.answer(*self._until_text(), 1000.0)] * 2, idle_timeout=500.0
         )
@@ -122,11 +106,9 @@ class WaitTests(PlayedTests):
                 break
         assert (anyio.current_time(), script.closed) == (3, [True, True])
 
-    def test_two_requests_at_once_are_told_apart(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_two_requests_at_once_are_told_apart(self) -> None:
         """Each gets its own answer, whichever is faster."""
-        self.run(anyio_backend_name, self._two)
-
-    async def _two(self) -> None:
         slow, fast = (
             self.answer(*self._halves(self.text)),
             self.answer(*self._halves(self.tools)),
@@ -147,24 +129,18 @@ class WaitTests(PlayedTests):
             self.tool
         ]
 
-    def test_odd_characters_are_sent(self, anyio_backend_name: str) -> None:
+    @in_virtual_time
+    async def test_odd_characters_are_sent(self) -> None:
         """Half of a surrogate pair and a zero byte make no request that cannot be read."""
-        self.run(anyio_backend_name, self._odd)
-
-    async def _odd(self) -> None:
         provider, script = self.play(self.answer(self.text))
         await provider.complete(self.request("a\ud800b\x00c\u2028d\U0001f600"))
         body = json.dumps(script.bodies[0], ensure_ascii=False)
         assert "a?b" in body
         assert "\U0001f600" in body
 
-    def test_connections_are_closed_with_the_provider(
-        self, anyio_backend_name: str
-    ) -> None:
+    @in_virtual_time
+    async def test_connections_are_closed_with_the_provider(self) -> None:
         """`aclose` closes what is pooled, and may be called twice."""
-        self.run(anyio_backend_name, self._closed)
-
-    async def _closed(self) -> None:
         provider, script = self.play(self.answer(self.text))
         await provider.aclose()
         await provider.complete(self.request())
