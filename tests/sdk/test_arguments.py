@@ -401,6 +401,33 @@ def test_a_place_inside_an_allof_is_found() -> None:
     assert str(schema.problem({})).endswith("- a: missing; expected a string")
 
 
+NAMED: Final[JSONObject] = {"properties": {"name": {}}, "required": ["name"]}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {**NAMED, "additionalProperties": False},
+        {"allOf": [{}, {**NAMED, "additionalProperties": False}]},
+    ],
+    ids=["keyword", "path"],
+)
+def test_part_with_own_address_gets_no_hints_of_another(part: JSONObject) -> None:
+    schema = ArgumentSchema(
+        {
+            "allOf": [{"properties": {"names": {"$ref": "https://a.example/b"}}}],
+            "$defs": {"b": {"$id": "https://a.example/b", **part}},
+        },
+        "t",
+    )
+
+    assert schema.problem({"names": {"nam": 1}}) == (
+        "The arguments of 't' do not fit its schema:\n"
+        "- names.nam: unknown\n"
+        "- names.name: missing"
+    )
+
+
 def test_all_problems_are_told_at_once_up_to_five() -> None:
     assert problems_of({"path": 3, "limit": "x", "limt": 1}) == [
         "path: expected a string, got an integer (3)",

@@ -356,6 +356,39 @@ def test_a_converter_that_refuses_is_told_with_its_field() -> None:
     ]
 
 
+def _ascii(text: str) -> str:
+    text.encode("ascii")
+    return text
+
+
+@attrs.frozen
+class Host:
+    name: str = attrs.field(default="", converter=_ascii)
+
+
+@attrs.frozen
+class Port:
+    name: str = ""
+    port: int = 80
+
+    def __attrs_pre_init__(self, name: str = "", port: int = 80) -> None:
+        if not name and port != 80:
+            raise ValueError("a port needs the name of its host")
+
+
+def test_an_error_of_python_itself_is_told_whole() -> None:
+    assert problems_of(Host, {"name": "g\u00fcn"}) == [
+        (
+            "name: 'ascii' codec can't encode character '\\xfc' in position 1: "
+            "ordinal not in range(128)"
+        )
+    ]
+
+
+def test_class_that_refuses_fields_together_names_no_field() -> None:
+    assert problems_of(Port, {"port": 8}) == ["a port needs the name of its host"]
+
+
 class Size(TypedDict):
     width: int
     unit: NotRequired[Literal["mm", "in"]]

@@ -32,9 +32,12 @@ def explain(
             name = str(details["property"])
             return [((*path, name), f"missing{_wanted(error, schema, name)}")]
         case "additionalProperties" | "unevaluatedProperties":
-            known = list(_properties(error, schema))
+            known = _properties(error, schema)
             return [
-                ((*path, str(name)), unknown_key(name, known))
+                (
+                    (*path, str(name)),
+                    "unknown" if known is None else unknown_key(name, list(known)),
+                )
                 for name in details["unexpected"]
             ]
         case "anyOf" | "oneOf" if details.get("context"):
@@ -112,28 +115,33 @@ def _expectation(error: ValidationError) -> str:
 
 def _properties(
     error: ValidationError, schema: Mapping[str, JSONValue]
-) -> Mapping[str, JSONValue]:
-    """Return the properties of the object schema whose keyword failed."""
+) -> Mapping[str, JSONValue] | None:
+    """Return the properties of the object schema whose keyword failed; `None` where it is not in this document."""
+    # of a part with an address of its own the path begins at that part
+    *parts, keyword = error.schema_path
     place: JSONValue = schema
-    for part in list(error.schema_path)[:-1]:
-        if isinstance(place, Mapping):
-            place = place.get(str(part))
-        elif isinstance(place, (list, tuple)) and isinstance(part, int):
-            place = place[part]
-        else:
-            place = None
-    if isinstance(place, Mapping):
-        properties = place.get("properties")
-    else:
-        properties = None
+    for part in parts:
+        place = _part(place, part)
+    if not isinstance(place, Mapping) or str(keyword) not in place:
+        return None
+    properties = place.get("properties")
     if isinstance(properties, Mapping):
         return properties
     return {}
 
 
+def _part(value: JSONValue, key: str | int) -> JSONValue:
+    """Return what stands under a key or an index of JSON data; `None` where nothing does."""
+    if isinstance(value, Mapping):
+        return value.get(str(key))
+    if isinstance(value, Sequence) and isinstance(key, int) and key < len(value):
+        return value[key]
+    return None
+
+
 def _wanted(error: ValidationError, schema: Mapping[str, JSONValue], name: str) -> str:
     """Say what a missing property should be, where its schema says so in one word."""
-    wanted = _properties(error, schema).get(name)
+    wanted = (_properties(error, schema) or {}).get(name)
     if isinstance(wanted, Mapping):
         kind = wanted.get("type")
     else:

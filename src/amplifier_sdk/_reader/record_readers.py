@@ -183,7 +183,7 @@ def _refusals(
         if not hasattr(record, attribute.name):
             if attribute.converter is not None:
                 return [((name,), _message(error, name))]
-            return [((), str(error))]
+            break
         try:
             if attribute.validator is not None:
                 attribute.validator(record, attribute, getattr(record, attribute.name))
@@ -193,11 +193,12 @@ def _refusals(
 
 
 def _message(error: Exception, name: str = "") -> str:
-    # attrs' own validators carry the text as the first of several arguments.
-    if error.args and isinstance(error.args[0], str):
-        text = error.args[0]
-    else:
-        text = str(error)
+    match error.args:
+        # as attrs' own validators raise it
+        case (str(text), attrs.Attribute(), *_):
+            pass
+        case _:
+            text = str(error)
     if not name:
         return text
     # The problem's path names the field already: sentences that begin with it, or speak "of" it, need not.
