@@ -113,8 +113,9 @@ class OutputSchema(Generic[T_co]):
         try:
             return self._read(self.unwrapped(answer))
         except MisfitError as misfit:
+            root = (VALUE,) if self._is_wrapped else ()
             problems = [
-                f"- {path_text(path) or 'the answer'}: {message}"
+                f"- {path_text((*root, *path)) or 'the answer'}: {message}"
                 for path, message in misfit.problems
             ]
             raise OutputMisfitError(

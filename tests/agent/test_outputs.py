@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from typing import ClassVar, Final, Literal, TypedDict
 
 import attrs
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from amplifier import Agent, OutputError, OutputRejectedError
 from amplifier.kernel.sessions.answers import OutputMode
 from amplifier_kit import scripted
-from amplifier_sdk import ProviderInfo, RunContext
+from amplifier_sdk import ProviderInfo, RunContext, tool
 from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.errors import InvalidRequestError, ToolError
 from amplifier_sdk.history import open_calls
@@ -218,6 +219,48 @@ class Handle:
 @attrs.frozen
 class Broken:
     handle: Handle
+
+
+@attrs.frozen
+class Size:
+    width: int = attrs.field(validator=attrs.validators.ge(1))
+
+
+@attrs.frozen
+class Branch:
+    kind: Literal["branch"]
+    width: int = attrs.field(validator=attrs.validators.ge(1))
+    children: Sequence[Branch | Leaf] = ()
+
+
+@attrs.frozen
+class Leaf:
+    kind: Literal["leaf"]
+    color: str = attrs.field(validator=attrs.validators.min_len(2))
+    shoots: Sequence[Branch | Leaf] = ()
+
+
+THIN: Final = '{"value": {"kind": "branch", "width": 0}}'
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "problem"),
+    [
+        (Size, '{"width": 0}', "- width: must be >= 1: 0"),
+        (list[Size], '{"value": [{"width": 0}]}', "- value[0].width: must be >= 1: 0"),
+        (Branch | Leaf, THIN, "- value.width: must be >= 1: 0"),
+        (dict[str, Leaf] | Branch, THIN, "- value.width: must be >= 1: 0"),
+    ],
+    ids=["alone", "item", "union", "table"],
+)
+async def test_what_a_class_itself_refuses_goes_back_too(
+    wanted: object, text: str, problem: str
+) -> None:
+    provider = ScriptedProvider(text, text.replace("0", "1"))
+
+    await Agent(provider, output=wanted).run("Hi")
+
+    assert problem in provider.requests[1].messages[-1].text.splitlines()
 
 
 def test_a_type_without_a_json_form_is_refused_by_its_field() -> None:
@@ -478,7 +521,8 @@ async def test_text_has_no_partial_value() -> None:
 # -- functions
 
 
-async def test_a_function_is_called_with_the_answer() -> None:
+@pytest.mark.parametrize("made", [False, True], ids=["function", "tool"])
+async def test_a_function_is_called_with_the_answer(made: bool) -> None:
     @attrs.frozen
     class Booking:
         seat: int
@@ -494,7 +538,8 @@ async def test_a_function_is_called_with_the_answer() -> None:
         return booked[-1]
 
     model = Able('{"seat": 0}', '{"seat": "a"}', '{"seat": 4}')
-    result = await Agent(model, output=book, deps="Ada").run("Hi")
+    output = tool(book) if made else book
+    result = await Agent(model, output=output, deps="Ada").run("Hi")
 
     assert result.output is booked[0]
     assert booked == [Booking(4, "Ada")]

@@ -207,7 +207,9 @@ class ShapeBuilder:
 
     def tags(self, _: object, shape: Shape) -> JSONObject:
         """Return the keys of a union's member that must have one of a few values, with these."""
-        return _tags(shape.schema)
+        # a class that holds itself is a definition
+        label = str(shape.schema.get("$ref")).removeprefix("#/$defs/")
+        return _tags(self.definitions.get(label, shape.schema))
 
     def _array(self, origin: object, item: object) -> Shape:
         shape = self.part(item)
@@ -368,11 +370,13 @@ def _places(
     return Shape(schema, read, "an array")
 
 
-def _tags(schema: JSONObject) -> JSONObject:
+def _tags(schema: JSONValue) -> JSONObject:
     """Return the required keys of an object's schema that may have a few values alone."""
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, Mapping) or not isinstance(required, list):
-        return {}
+    match schema:
+        case {"properties": Mapping() as properties, "required": list() as required}:
+            pass
+        case _:
+            return {}
     return {
         key: allowed["enum"]
         for key, allowed in properties.items()
