@@ -152,7 +152,7 @@ def sound_media(block: MediaBlock) -> MediaBlock | TextBlock:
     match block.source:
         case {"type": "text", "data": str(text)} if isinstance(block, DocumentBlock):
             if len(text) > MAX_MEDIA_CHARACTERS:
-                return _too_long(block, len(text), MAX_MEDIA_CHARACTERS)
+                return _too_long(block, len(text), "characters", MAX_MEDIA_CHARACTERS)
             return _with_source(block, type="text", media_type="text/plain", data=text)
         case {"data": str(data)}:
             return _sound_data(block, "".join(data.split()))
@@ -175,7 +175,7 @@ def _sound_data(block: MediaBlock, data: str) -> MediaBlock | TextBlock:
     else:
         most = MAX_MEDIA_CHARACTERS
     if len(data) > most:
-        return _too_long(block, len(data), most)
+        return _too_long(block, len(data), "characters as base64", most)
     try:
         head = binascii.a2b_base64(data, strict_mode=True)[:MEDIA_HEAD]
     except ValueError:
@@ -195,9 +195,8 @@ def kind_of(media_type: str) -> str:
     return kind
 
 
-def _too_long(block: MediaBlock, length: int, most: int) -> TextBlock:
-    written = f"it has {length:,} characters as base64, and models take {most:,}"
-    return media_note(block.type, written)
+def _too_long(block: MediaBlock, length: int, unit: str, most: int) -> TextBlock:
+    return media_note(block.type, f"it has {length:,} {unit}, and models take {most:,}")
 
 
 def _named(source: Mapping[str, JSONValue]) -> str:

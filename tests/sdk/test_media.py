@@ -7,12 +7,14 @@ from typing import Final
 
 import pytest
 
-from amplifier_sdk.content import ImageBlock, TextBlock
+from amplifier_sdk.content import DocumentBlock, ImageBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.media import (
     MAX_IMAGE_CHARACTERS,
+    MAX_MEDIA_CHARACTERS,
     image_block,
     media_note,
+    media_summary,
     media_type,
     sound_media,
 )
@@ -103,6 +105,43 @@ def test_what_no_model_takes_is_a_text_that_says_why(
     assert sound_media(ImageBlock(source=source)) == TextBlock(
         text=f"[an image is not shown: {reason}]"
     )
+
+
+def test_document_of_text_longer_than_models_take_is_note() -> None:
+    longest = "a" * MAX_MEDIA_CHARACTERS
+    document = DocumentBlock(source={"type": "text", "data": longest})
+
+    assert isinstance(sound_media(document), DocumentBlock)
+    longer = DocumentBlock(source={"type": "text", "data": longest + "a"})
+    assert sound_media(longer) == media_note(
+        "document",
+        f"it has {len(longest) + 1:,} characters, and models take {len(longest):,}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        (
+            {"url": "https://a.example/b.png", "name": "b"},
+            {"name": "b", "url": "https://a.example/b.png"},
+        ),
+        (
+            {"url": "data:image/png;base64,iVBORw0KGgo"},
+            {"url": "data:image/png;base64"},
+        ),
+        (
+            {"url": "https://a.example/" + "b" * 9000},
+            {"url": "https://a.example/" + "b" * 1982},
+        ),
+        ({"file_id": "f1", "media_type": "image/png"}, {"media_type": "image/png"}),
+    ],
+    ids=["address", "data", "long", "file"],
+)
+def test_summary_of_what_is_elsewhere_says_where(
+    source: JSONObject, summary: JSONObject
+) -> None:
+    assert media_summary(ImageBlock(source=source)) == {"type": "image", **summary}
 
 
 def test_image_over_largest_size_is_text_with_both_figures() -> None:
