@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from math import isfinite
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast, get_args
 
 import attrs
 
@@ -172,10 +172,7 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
     for name, key, _, default in raw_fields(type(value)):
         item: object = getattr(value, name)
         if default is NO_EXTRAS:
-            if isinstance(item, Mapping):
-                extras = _object(item, inner)
-            else:
-                extras = {}
+            extras = _object(cast("Mapping[object, object]", item), inner)
         elif item is not None or default is not None:
             data[key] = _part(item, key, inner)
     return {**extras, **data}  # what the record itself says wins

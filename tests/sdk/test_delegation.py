@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from amplifier_sdk import JSONValue
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ChildStore
 
 
@@ -37,6 +38,36 @@ def test_a_result_reads_as_a_value_and_as_plain_data() -> None:
     assert len(result) == 7
     with pytest.raises(KeyError):
         result["outptu"]
+
+
+@pytest.mark.parametrize(
+    ("content", "output"),
+    [
+        ("found", "found"),
+        ([{"type": "text", "text": "fo"}, {"type": "text", "text": "und"}], "found"),
+        ([{"type": "thinking", "thinking": "hm"}], ""),
+    ],
+    ids=["text", "blocks", "thoughts"],
+)
+def test_last_result_is_text_of_the_last_answer(
+    content: JSONValue, output: str
+) -> None:
+    record = ChildRecord(
+        session_id="c1",
+        parent_id="p",
+        agent_name="a",
+        plan={},
+        messages=[
+            {"role": "assistant", "content": "earlier"},
+            {"role": "assistant", "content": content},
+            {"role": "user", "content": "later"},
+        ],
+        turn_count=2,
+    )
+
+    result = record.last_result
+
+    assert (result.output, result.session_id, result.turn_count) == (output, "c1", 2)
 
 
 def test_a_store_is_known_by_what_it_does() -> None:

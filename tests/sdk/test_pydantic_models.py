@@ -90,6 +90,33 @@ async def test_what_does_not_fit_is_named_with_its_path(
     assert says in str(result.error)
 
 
+async def test_model_of_another_library_says_itself_what_is_wrong() -> None:
+    class Even:
+        """What a class needs to be a model."""
+
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        @classmethod
+        def model_json_schema(cls, *, ref_template: str) -> dict[str, object]:
+            return {"type": "integer"}
+
+        @classmethod
+        def model_validate(cls, value: int, /) -> Even:
+            if value % 2:
+                raise ValueError(f"{value} is odd")
+            return cls(value)
+
+        def model_dump(self, *, mode: str) -> int:
+            return self.number
+
+    schema = OutputSchema.of(Even)
+
+    assert to_json(schema.read('{"value": 4}')) == 4
+    with pytest.raises(OutputMisfitError, match="- value: 3 is odd"):
+        schema.read('{"value": 3}')
+
+
 def test_models_stand_inside_other_types_and_refer_to_themselves() -> None:
     mail = OutputSchema.of(Mail)
 

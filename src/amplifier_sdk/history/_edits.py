@@ -26,7 +26,8 @@ def readable(message: MessageDict) -> MessageDict:
     message.pop("tool_calls", None)
     if _can_be_read(message):
         return message
-    return {**message, "content": _text(message.get("content"))}
+    content = json.dumps(message.get("content"), ensure_ascii=False, default=str)
+    return {**message, "content": content}
 
 
 def _can_be_read(message: MessageDict) -> bool:
@@ -35,12 +36,6 @@ def _can_be_read(message: MessageDict) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _text(content: JSONValue) -> str:
-    if isinstance(content, str):
-        return content
-    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def with_call_ids(message: MessageDict, calls: Sequence[PairedCall]) -> MessageDict:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amplifier.testing import EventRecorder, TestCoordinator
 from amplifier_sdk import (
     BaseContext,
     BaseProvider,
@@ -19,6 +20,7 @@ from amplifier_sdk import (
 )
 from amplifier_sdk.contexts import window_of
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.modules import definition_of
 from tests.sdk.authoring.doubles import answer
 
 
@@ -107,6 +109,61 @@ async def test_view_is_what_subclass_chooses_and_history_stays() -> None:
 
     assert list(await memory.get_messages_for_request()) == [user("b"), user("c")]
     assert len(await memory.get_messages()) == 3
+
+
+async def mounted(recorded: str) -> tuple[Latest, EventRecorder]:
+    """Mount the module and listen to the events that match a pattern."""
+    coordinator = TestCoordinator()
+    recorder = EventRecorder.of(coordinator.hooks, recorded)
+    definition = definition_of(Latest)
+    assert definition is not None
+    memory = await definition.mount(coordinator, {})
+    assert isinstance(memory, Latest)
+    return memory, recorder
+
+
+async def test_a_view_that_leaves_messages_out_is_announced() -> None:
+    memory, recorder = await mounted("context:p*")
+    await filled(memory, SYSTEM, *(user(f"{n}" * 400) for n in range(5)))
+
+    await memory.get_messages_for_request()
+
+    assert recorder.names == ["context:pre_compact", "context:post_compact"]
+    (_, before), (_, after) = recorder.events
+    assert (
+        before.items()
+        >= {
+            "message_count": 6,
+            "token_count": 526,
+            "before_messages": 6,
+            "before_tokens": 526,
+            "strategy": "view",
+        }.items()
+    )
+    assert (
+        after.items()
+        >= {
+            "message_count": 3,
+            "token_count": 214,
+            "after_messages": 3,
+            "after_tokens": 214,
+            "removed_messages": 3,
+            "removed_tokens": 312,
+            "strategy": "view",
+        }.items()
+    )
+
+
+@pytest.mark.parametrize(("recorded", "count"), [("context:p*", 9), ("tool:*", 1)])
+async def test_nothing_is_announced_where_nothing_or_nobody_is(
+    recorded: str, count: int
+) -> None:
+    memory, recorder = await mounted(recorded)
+    memory.count = count
+    await filled(memory, SYSTEM, user("a"), user("b"))
+
+    assert list(await memory.get_messages_for_request())[-1] == user("b")
+    assert recorder.events == []
 
 
 async def test_instructions_stay_in_every_view() -> None:

@@ -13,6 +13,7 @@ from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_sdk import (
     Coordinator,
     FunctionTool,
+    RunContext,
     Tool,
     ToolContext,
     ToolError,
@@ -208,6 +209,20 @@ async def test_coordinator_parameter_is_hidden_from_model() -> None:
     assert session_name.input_schema["properties"] == {"greeting": {"type": "string"}}
     assert isinstance(mounted, Tool)
     assert (await mounted.execute({"greeting": "Hello"})).output == "Hello s-1"
+
+
+async def test_tool_that_needs_an_agent_says_so_elsewhere() -> None:
+    @tool
+    async def owner(ctx: RunContext[str]) -> str:
+        """Say whose run it is."""
+        return ctx.deps
+
+    definition = definition_of(owner)
+    assert definition is not None
+    mounted = await definition.mount(ModuleCoordinator(), {})
+    assert isinstance(mounted, Tool)
+
+    assert "owner takes a RunContext" in str((await mounted.execute({})).error)
 
 
 async def test_a_tool_without_a_session_keeps_its_default() -> None:

@@ -341,9 +341,10 @@ def test_answers_without_content_are_left_out() -> None:
     )
 
 
-def test_results_in_a_person_s_message_move_and_the_words_stay() -> None:
-    words: JSONValue = {"type": "text", "text": "and now?"}
-
+@pytest.mark.parametrize("words", ["and now?", {"type": "text", "text": "and now?"}])
+def test_results_in_a_person_s_message_move_and_the_words_stay(
+    words: JSONValue,
+) -> None:
     messages, found = mended(
         [
             assistant("a", "b"),
