@@ -51,8 +51,7 @@ class SetupDecision:
 def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
     """Return the provider that a person most likely wants: one whose key is there, else the one that needs none.
 
-    Args:
-        states: the providers, the one that new sessions ask first.
+    Of several it is the one that new sessions ask first.
     """
     sound = [state for state in states if not state.problem]
     keyed = [
@@ -60,10 +59,7 @@ def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
     ]
     free = [state for state in sound if not state.needs_key]
     embedded = [state for state in free if state.entry.module == DEFAULT_PROVIDER]
-    for found in (keyed, embedded, free, sound):
-        if found:
-            return found[0]
-    return None
+    return next(iter([*keyed, *embedded, *free, *sound]), None)
 
 
 async def carry_out(
@@ -104,20 +100,17 @@ async def carry_out(
         told.append(f"key: {setup.variable} is stored in {where}")
     if not dry_run:
         await use_provider(setup.provider, survey, config=config, scope=setup.scope)
-    told.append(
-        f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}"
-    )
+    told.append(f"provider: {setup.provider.name}")
+    if state.model:
+        told[-1] += f", model {state.model}"
     if setup.profile is not None:
-        wins = ""
+        told.append(f"profile: {setup.profile}")
         if not dry_run:
             chosen = await to_thread.run_sync(
                 activate, setup.profile, setup.scope, places
             )
-            if chosen.holds:
-                wins = ""
-            else:
-                wins = _OTHER_WINS
-        told.append(f"profile: {setup.profile}{wins}")
+            if not chosen.holds:
+                told[-1] += _OTHER_WINS
     return told
 
 

@@ -50,22 +50,15 @@ def check_platform() -> Iterator[DoctorFinding]:
     """Look at Python and the operating system."""
     version = platform.python_version()
     if sys.version_info[:2] < _PYTHON:
-        wanted = ".".join(map(str, _PYTHON))
-        yield broken(
-            "python",
-            f"Python {version} is too old",
-            f"install Python {wanted} or later",
-        )
+        remedy = f"install Python {'.'.join(map(str, _PYTHON))} or later"
+        yield broken("python", f"Python {version} is too old", remedy)
     else:
         yield fine("python", f"Python {version} at {sys.executable}")
     if sys.platform.startswith(("linux", "darwin")):
         yield fine("platform", platform.platform())
     else:
-        yield warning(
-            "platform",
-            f"{platform.platform()} is not supported: tools refuse paths here",
-            "use Linux or macOS",
-        )
+        told = f"{platform.platform()} is not supported: tools refuse paths here"
+        yield warning("platform", told, "use Linux or macOS")
 
 
 def check_extras() -> Iterator[DoctorFinding]:
@@ -77,12 +70,12 @@ def check_extras() -> Iterator[DoctorFinding]:
     if lacking := missing["cli"]:
         told = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
         yield warning("extras", told, install_command("amplifier[cli]"))
-    there = [extra for extra, names in missing.items() if not names]
-    absent = [extra for extra, names in missing.items() if names]
-    told = f"installed: {', '.join(there) or 'none'}"
-    yield fine(
-        "extras", told + (f"; not installed: {', '.join(absent)}" if absent else "")
-    )
+    there = ", ".join(extra for extra, names in missing.items() if not names)
+    absent = ", ".join(extra for extra, names in missing.items() if names)
+    told = f"installed: {there or 'none'}"
+    if absent:
+        told += f"; not installed: {absent}"
+    yield fine("extras", told)
 
 
 def check_home(places: Places) -> Iterator[DoctorFinding]:
@@ -91,11 +84,8 @@ def check_home(places: Places) -> Iterator[DoctorFinding]:
     # A home that was not made yet is checked where it would be made.
     standing = next(folder for folder in (home, *home.parents) if folder.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
-        yield broken(
-            "home",
-            f"{standing} cannot be written",
-            f"chmod u+rwx {standing}, or set AMPLIFIER_HOME",
-        )
+        remedy = f"chmod u+rwx {standing}, or set AMPLIFIER_HOME"
+        yield broken("home", f"{standing} cannot be written", remedy)
     elif standing != home:
         yield fine("home", f"{home} will be made when something is stored")
     else:
@@ -115,37 +105,25 @@ def tell_sandbox(found: SandboxName) -> DoctorFinding:
     if found == "bubblewrap":
         return fine("sandbox", "commands of tool-bash run in bubblewrap")
     if found == "landlock":
-        return fine(
-            "sandbox",
-            "commands of tool-bash run under Landlock; bubblewrap would protect more",
-        )
-    return warning(
-        "sandbox",
-        "commands of tool-bash run without a sandbox; its rules alone hold them",
-        "install bubblewrap (apt install bubblewrap), or use a Linux kernel with Landlock",
-    )
+        told = "commands of tool-bash run under Landlock; bubblewrap would protect more"
+        return fine("sandbox", told)
+    told = "commands of tool-bash run without a sandbox; its rules alone hold them"
+    remedy = "install bubblewrap (apt install bubblewrap), or use a Linux kernel with Landlock"
+    return warning("sandbox", told, remedy)
 
 
 def _told_mode(home: Path) -> DoctorFinding:
     status = home.stat()
     mode = stat.S_IMODE(status.st_mode)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
-        return broken(
-            "home",
-            f"{home} belongs to somebody else",
-            "set AMPLIFIER_HOME to a folder of your own",
-        )
+        remedy = "set AMPLIFIER_HOME to a folder of your own"
+        return broken("home", f"{home} belongs to somebody else", remedy)
+    shown, remedy = f"{home} (mode {mode:04o})", f"chmod 700 {home}"
     if mode & 0o022:
-        return broken(
-            "home", f"others may write in {home} (mode {mode:04o})", f"chmod 700 {home}"
-        )
+        return broken("home", f"others may write in {shown}", remedy)
     if mode & 0o055:
-        return warning(
-            "home",
-            f"others may look into {home} (mode {mode:04o})",
-            f"chmod 700 {home}",
-        )
-    return fine("home", f"{home} (mode {mode:04o})")
+        return warning("home", f"others may look into {shown}", remedy)
+    return fine("home", shown)
 
 
 def _is_there(name: str) -> bool:

@@ -41,14 +41,14 @@ async def examine(places: Places, *, timeout: float = 60.0) -> list[DoctorFindin
         timeout: seconds that importing the modules may take, and that mounting one provider may take.
     """
     found: list[DoctorFinding] = []
-    with _guarded("platform", found):
-        found.extend(check_platform())
-    with _guarded("extras", found):
-        found.extend(check_extras())
-    with _guarded("home", found):
-        found.extend(check_home(places))
-    with _guarded("secrets", found):
-        found.extend(check_secrets(places))
+    for area, check in (
+        ("platform", check_platform),
+        ("extras", check_extras),
+        ("home", partial(check_home, places)),
+        ("secrets", partial(check_secrets, places)),
+    ):
+        with _guarded(area, found):
+            found.extend(check())
     composition: Composition | None = None
     with _guarded("settings", found):
         composition = _composition(places, found)
@@ -82,20 +82,16 @@ def _composition(places: Places, found: list[DoctorFinding]) -> Composition | No
     try:
         bare = bare_composition(places)
     except ConfigError as error:
-        found += _told(
-            "settings", error, "correct the file; 'amplifier config edit' opens it"
-        )
+        remedy = "correct the file; 'amplifier config edit' opens it"
+        found += _told("settings", error, remedy)
         return None
     found.append(_settings(bare.settings))
     try:
         composition = compose(PlanOptions(), places, fill=False)
         compose(PlanOptions(), places)
     except ConfigError as error:
-        found += _told(
-            "profile",
-            error,
-            "'amplifier profile show' and 'amplifier config explain' say where it stands",
-        )
+        remedy = "'amplifier profile show' and 'amplifier config explain' say where it stands"
+        found += _told("profile", error, remedy)
         return bare
     name = "none; sessions are made of what is installed"
     if composition.profile is not None:
@@ -110,10 +106,9 @@ def _composition(places: Places, found: list[DoctorFinding]) -> Composition | No
 
 def _settings(settings: Settings) -> DoctorFinding:
     files = ", ".join(str(layer.path) for layer in settings.layers)
-    return fine(
-        "settings",
-        f"sound: {files}" if files else "there is no file; all values are the defaults",
-    )
+    if files:
+        return fine("settings", f"sound: {files}")
+    return fine("settings", "there is no file; all values are the defaults")
 
 
 def _told(area: str, error: ConfigError, remedy: str) -> Iterator[DoctorFinding]:
@@ -130,57 +125,39 @@ async def _check_providers(
     with anyio.fail_after(timeout * max(1, len(entries))):
         states = await inspect_providers(entries, composition, keys, timeout=timeout)
     used = [_provider(state) for state in states if state.entry.is_used]
-    ready = [
+    others = [
         state.entry.name
         for state in states
-        if not state.entry.is_used and not state.problem
+        if not (state.entry.is_used or state.problem or state.needs_key)
     ]
-    keyless = [
-        state.entry.name
-        for state in states
-        if state.needs_key and not state.entry.is_used
-    ]
-    others = [name for name in ready if name not in keyless]
     if not used:
         remedy = "amplifier provider use ID, or amplifier init"
         used = [broken("providers", "new sessions have no provider", remedy)]
     if others:
-        used.append(
-            fine("providers", f"others that could be used: {', '.join(others)}")
-        )
+        told = f"others that could be used: {', '.join(others)}"
+        used.append(fine("providers", told))
     return used
 
 
 def _provider(state: ProviderState) -> DoctorFinding:
-    if state.entry.is_asked:
-        say = broken
-    else:
-        say = warning
-    name = f"{state.entry.name}{'' if state.entry.is_asked else ' (not the one that is asked)'}"
+    say, name = broken, state.entry.name
+    if not state.entry.is_asked:
+        say, name = warning, f"{name} (not the one that is asked)"
     if state.problem:
-        return say(
-            "providers",
-            f"{name}: {state.problem}",
-            f"amplifier config explain overrides.{state.entry.module}",
-        )
+        remedy = f"amplifier config explain overrides.{state.entry.module}"
+        return say("providers", f"{name}: {state.problem}", remedy)
+    variables = [key.variable for key in state.keys]
     if state.needs_key:
-        if state.keys:
-            variable = state.keys[0].variable
-        else:
-            variable = "NAME"
-        return say(
-            "providers",
-            f"{name}: its key is not there",
-            f"amplifier config secret set {variable}",
-        )
-    found = next((key for key in state.keys if key.source is not None), None)
-    if found is None:
-        key = "no key needed"
-    else:
-        key = f"key {found.variable} from {_SOURCES[found.source or 'environment']}"
-    return fine(
-        "providers", f"{name}: {key}{f', model {state.model}' if state.model else ''}"
-    )
+        remedy = f"amplifier config secret set {(variables or ['NAME'])[0]}"
+        return say("providers", f"{name}: its key is not there", remedy)
+    told = f"{name}: no key needed"
+    for key in state.keys:
+        if key.source is not None:
+            told = f"{name}: key {key.variable} from {_SOURCES[key.source]}"
+            break
+    if state.model:
+        told += f", model {state.model}"
+    return fine("providers", told)
 
 
 _SOURCES: Final = {

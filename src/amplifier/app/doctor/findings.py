@@ -32,12 +32,7 @@ class DoctorFinding:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        return {
-            "area": self.area,
-            "status": self.status,
-            "message": self.message,
-            "remedy": self.remedy or None,
-        }
+        return {**attrs.asdict(self), "remedy": self.remedy or None}
 
 
 def fine(area: str, message: str) -> DoctorFinding:

@@ -44,9 +44,8 @@ def check_modules(
     sound = [name for name in others if name not in problems]
     for name in others:
         if name in problems:
-            yield warning(
-                "modules", f"{name}: {problems[name]}", _reinstall(installed[name])
-            )
+            told, remedy = f"{name}: {problems[name]}", _reinstall(installed[name])
+            yield warning("modules", told, remedy)
     if sound:
         yield fine("modules", f"installed and not used: {', '.join(sound)}")
 
@@ -77,18 +76,13 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
             told = [json.loads(line) for line in _lines(results)]
             begun = {line["id"] for line in told}
             done = {line["id"]: line["problem"] for line in told if "problem" in line}
-            problems.update(
-                {name: problem for name, problem in done.items() if problem is not None}
-            )
+            problems |= {name: told for name, told in done.items() if told is not None}
             # One at least leaves the list each time: the one at which the process ended, else the first.
-            stopped = [
-                name for name in waiting if name in begun and name not in done
-            ] or waiting[:1]
-            if len(done) < len(waiting):
-                problems.update(dict.fromkeys(stopped, f"importing it {ended}"))
-            waiting = [
-                name for name in waiting if name not in done and name not in stopped
-            ]
+            left = [name for name in waiting if name not in done]
+            stopped = [name for name in left if name in begun] or waiting[:1]
+            if left:
+                problems |= dict.fromkeys(stopped, f"importing it {ended}")
+            waiting = [name for name in left if name not in stopped]
     return problems
 
 
@@ -96,20 +90,15 @@ def _used(
     number: int, name: str, module: ModuleInfo | None, problem: str | None
 ) -> DoctorFinding:
     if module is None:
-        return broken(
-            "modules",
-            f"{number}. {name} is not installed",
-            how_to_add(name, ()),
-        )
+        told = f"{number}. {name} is not installed"
+        return broken("modules", told, how_to_add(name, ()))
     told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
     if problem is not None:
         return broken("modules", f"{told}: {problem}", _reinstall(module))
     if _is_replaced(module):
-        return warning(
-            "modules",
-            f"{told}: another package of that name stands in place of Amplifier's",
-            f"{how_to_get(name)}; 'amplifier compat check {name}' says whose it is",
-        )
+        told += ": another package of that name stands in place of Amplifier's"
+        remedy = f"{how_to_get(name)}; 'amplifier compat check {name}' says whose it is"
+        return warning("modules", told, remedy)
     return fine("modules", told)
 
 

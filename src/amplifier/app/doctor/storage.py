@@ -33,11 +33,8 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     overviews = [SessionOverview.of(store.sessions, verify=True) for store in stores]
     damaged = [found for overview in overviews for found in overview.damaged]
     for folder, problem in damaged:
-        yield warning(
-            "sessions",
-            f"{folder} is damaged: {problem}",
-            f"amplifier session repair {folder.name} --all-projects",
-        )
+        remedy = f"amplifier session repair {folder.name} --all-projects"
+        yield warning("sessions", f"{folder} is damaged: {problem}", remedy)
     readable = [
         folder for folder in folders if stat.S_IMODE(os.stat(folder).st_mode) & 0o077
     ]
@@ -48,9 +45,8 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     for text in held:
         yield fine("sessions", text)
     sound = sum(len(overview.rows) for overview in overviews)
-    yield fine(
-        "sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
-    )
+    told = f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
+    yield fine("sessions", told)
 
 
 def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding]:
@@ -63,18 +59,14 @@ def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding
     try:
         grants = TrustStore.in_home().list()
     except (OSError, ValueError) as error:
-        yield broken(
-            "trust",
-            f"what was trusted cannot be read: {error}",
-            "repair or remove that file",
-        )
+        told = f"what was trusted cannot be read: {error}"
+        yield broken("trust", told, "repair or remove that file")
         return
     for decision in project.withheld:
         told = f"the {decision.kind} of {places.root} are left out: {decision.reason}"
         yield warning("trust", told, "look at them and run 'amplifier trust'")
-    yield fine(
-        "trust", f"{len({grant.folder for grant in grants})} folders are trusted"
-    )
+    folders = {grant.folder for grant in grants}
+    yield fine("trust", f"{len(folders)} folders are trusted")
 
 
 def check_secrets(places: Places) -> Iterator[DoctorFinding]:
@@ -85,23 +77,16 @@ def check_secrets(places: Places) -> Iterator[DoctorFinding]:
         # Each is fetched, since the keyring may have lost one that the list still names.
         lost = [name for name in names if not store.get(name)]
     except (OSError, ValueError, AmplifierError) as error:
-        yield broken(
-            "secrets",
-            f"they cannot be read: {error}",
-            "set them again: amplifier config secret set",
-        )
+        remedy = "set them again: amplifier config secret set"
+        yield broken("secrets", f"they cannot be read: {error}", remedy)
         return
     for name in lost:
-        yield warning(
-            "secrets",
-            f"{name} is named and not there",
-            f"amplifier config secret set {name}",
-        )
+        remedy = f"amplifier config secret set {name}"
+        yield warning("secrets", f"{name} is named and not there", remedy)
+    told = f"{len(names)} are stored"
     if names:
-        listed = f": {', '.join(sorted(names))}"
-    else:
-        listed = ""
-    yield fine("secrets", f"{len(names)} are stored{listed}")
+        told += f": {', '.join(sorted(names))}"
+    yield fine("secrets", told)
 
 
 def _is_open(folder: str) -> bool:

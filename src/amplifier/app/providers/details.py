@@ -67,13 +67,11 @@ class ProviderState:
     @property
     def model(self) -> str | None:
         """The model of requests that name none."""
-        if self.info is None:
-            model = None
-        else:
-            model = self.info.defaults.get("model")
-        if isinstance(model, str):
-            return model
-        return None
+        match self.info:
+            case ProviderInfo(defaults={"model": str() as model}):
+                return model
+            case _:
+                return None
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data; a key itself is in none of it."""
@@ -84,9 +82,7 @@ class ProviderState:
             "asked": self.entry.is_asked,
             "display_name": None if self.info is None else self.info.display_name,
             "model": self.model,
-            "keys": [
-                {"variable": key.variable, "source": key.source} for key in self.keys
-            ],
+            "keys": [attrs.asdict(key) for key in self.keys],
             "needs_key": self.needs_key,
             "problem": self.problem or None,
         }
@@ -167,15 +163,11 @@ async def _inspect(
         given = as_object(entry.entry.get("config"))
         # With a key of its own the failure is real; a stand-in would only hide it.
         if not given.get("api_key"):
-            stand_in: JSONObject = {
-                **entry.entry,
-                "config": {**given, "api_key": _STAND_IN},
-            }
+            config = {**given, "api_key": _STAND_IN}
+            stand_in = attrs.evolve(entry, entry={**entry.entry, "config": config})
             # then the key is not all that it lacks, which is reported already
             with suppress(Exception):
-                state = await _look_at(
-                    attrs.evolve(entry, entry=stand_in), composition, keys
-                )
+                state = await _look_at(stand_in, composition, keys)
                 return attrs.evolve(state, entry=entry, needs_key=True)
     return ProviderState(entry=entry, problem=problem)
 
@@ -194,10 +186,8 @@ async def _look_at(
 
 def _text(error: Exception) -> str:
     match error:
-        case ConfigError():
-            return error.in_one_line
-        case ModuleError():
-            return error.reason
+        case ConfigError(in_one_line=told) | ModuleError(reason=told):
+            return told
         case AmplifierError():
             return str(error)
         case _:

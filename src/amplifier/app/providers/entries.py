@@ -19,8 +19,7 @@ from amplifier.app.plans.base_plans import (
 from amplifier.app.sessions.composition import Composition, bare_composition, compose
 from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
-from amplifier.app.settings.settings import Settings
-from amplifier_kit.open_data import as_object
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -146,10 +145,10 @@ def list_entries(
         if module.startswith(_PREFIX) and module not in modules
     ]
     settings = composition.settings
-    plain = attrs.evolve(
-        settings,
-        values={**settings.values, "config": _listed_alone(settings), "modules": {}},
-    )
+    # without the choice of one of them
+    listed = as_object(settings.values.get("config")).get("providers") or []
+    values = {**settings.values, "config": {"providers": listed}, "modules": {}}
+    plain = attrs.evolve(settings, values=values)
     changed = apply_settings({"providers": others}, plain).get("providers")
     named = [_names(entry) for entry in used]
     return [
@@ -159,7 +158,7 @@ def list_entries(
         ),
         *(
             ProviderEntry(entry=entry)
-            for entry in (changed if isinstance(changed, list) else [])
+            for entry in as_list(changed)
             if isinstance(entry, dict) and _names(entry) not in named
         ),
     ]
@@ -180,38 +179,22 @@ def find_entry(
     if name is None and entries and entries[0].is_asked:
         return entries[0]
     known = [entry.name for entry in entries]
-    if name is None:
-        wanted = ""
-    else:
-        wanted = full_id(name, known)
+    wanted, problem = "", "new sessions have no provider"
+    if name is not None:
+        wanted, problem = full_id(name, known), "no such provider is installed"
     for entry in entries:
         if wanted in (entry.name, entry.module):
             return entry
     # all would be alike by their prefix
     short = [other.removeprefix(_PREFIX) for other in known]
-    hint = (
-        did_you_mean(wanted.removeprefix(_PREFIX), short)
-        or f"; installed: {', '.join(short) or 'none'}"
-    )
-    if name is None:
-        problem = "new sessions have no provider"
-    else:
-        problem = "no such provider is installed"
+    near = did_you_mean(wanted.removeprefix(_PREFIX), short)
+    hint = near or f"; installed: {', '.join(short) or 'none'}"
     raise ConfigError.of(name or "", problem + hint, subject="choice of a provider")
-
-
-def _listed_alone(settings: Settings) -> JSONObject:
-    """Return the providers of the settings without the choice of one of them."""
-    config = as_object(settings.values.get("config"))
-    return {"providers": config.get("providers") or []}
 
 
 def _names(entry: JSONObject) -> tuple[JSONValue, ...]:
     module = entry.get("module")
-    if isinstance(module, str):
-        short = module.removeprefix(_PREFIX)
-    else:
-        short = None
+    short = str(module or "").removeprefix(_PREFIX)
     return entry.get("instance_id"), module, short
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import anyio
@@ -56,6 +57,13 @@ class LocalServer:
         }
 
 
+_COMPATIBLE: Final = partial(
+    LocalServer,
+    path="/v1/models",
+    module="provider-chat-completions",
+    config={"base_url": "{address}/v1"},
+)
+
 KNOWN: Final = (
     LocalServer(
         name="Ollama",
@@ -64,20 +72,8 @@ KNOWN: Final = (
         module="provider-ollama",
         config={"host": "{address}"},
     ),
-    LocalServer(
-        name="LM Studio",
-        port=1234,
-        path="/v1/models",
-        module="provider-chat-completions",
-        config={"base_url": "{address}/v1"},
-    ),
-    LocalServer(
-        name="llama.cpp",
-        port=8080,
-        path="/v1/models",
-        module="provider-chat-completions",
-        config={"base_url": "{address}/v1"},
-    ),
+    _COMPATIBLE(name="LM Studio", port=1234),
+    _COMPATIBLE(name="llama.cpp", port=8080),
 )
 """The servers that are looked for."""
 
