@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -110,21 +110,18 @@ def make_plan(
     """
     if installed is None:
         installed = installed_modules()
+    chosen = options.provider
     if options.file is None and base is None:
-        if options.provider is None:
-            provider = None
-        else:
-            provider = full_id(options.provider, installed)
-        plan = default_plan(installed, provider or DEFAULT_PROVIDER)
+        provider = DEFAULT_PROVIDER
+        if chosen is not None:
+            provider = full_id(chosen, installed)
+        plan = default_plan(installed, provider)
     else:
-        if options.file is None:
-            plan = dict(base or {})
-        else:
+        plan = dict(base or {})
+        if options.file is not None:
             plan = read_plan(options.file)
-        if options.provider is not None:
-            plan["providers"] = _only(
-                options.provider, entries(plan, "providers"), installed
-            )
+        if chosen is not None:
+            plan["providers"] = _only(chosen, entries(plan, "providers"), installed)
     return options.for_once(_lastingly(plan, options))
 
 
@@ -200,14 +197,11 @@ def default_plan(
     ]
     missing = [module for module in needed if module not in installed]
     if missing:
-        raise ConfigError.of(
-            ", ".join(missing),
-            _remedy(missing, installed),
-            subject="default mount plan",
-        )
+        remedy = _remedy(missing, installed)
+        raise ConfigError.of(", ".join(missing), remedy, subject="default mount plan")
     own: JSONObject = {
         "providers": [] if provider is None else [{"module": provider}],
-        "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
+        "tools": _entries_of(DEFAULT_TOOLS, installed),
     }
     return complete_plan(own, installed)
 
@@ -226,25 +220,19 @@ def complete_plan(
     """
     session = {"orchestrator": _default_loop(installed), "context": DEFAULT_CONTEXT}
     session = {key: module for key, module in session.items() if module in installed}
-    return {
-        "session": {
-            # Defaults first: whatever the plan says of its session stays.
-            **session,
-            "ask_before_changes": True,
-            **as_object(plan.get("session")),
-        },
-        "providers": [
-            {"module": module} for module in (DEFAULT_PROVIDER,) if module in installed
-        ],
-        **{
-            section: value
-            for section, value in plan.items()
-            if section not in ("session", "hooks")
-        },
-        "hooks": plan.get(
-            "hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]
-        ),
+    own = as_object(plan.get("session"))
+    completed: JSONObject = {
+        # Defaults first: whatever the plan says of its session stays.
+        "session": {**session, "ask_before_changes": True, **own},
+        "providers": _entries_of([DEFAULT_PROVIDER], installed),
+        **{section: value for section, value in plan.items() if section != "session"},
     }
+    completed.setdefault("hooks", _entries_of(DEFAULT_HOOKS, installed))
+    return completed
+
+
+def _entries_of(modules: Iterable[str], installed: Collection[str]) -> list[JSONValue]:
+    return [{"module": module} for module in modules if module in installed]
 
 
 def _default_loop(installed: Collection[str]) -> str:
@@ -292,31 +280,27 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
 
     `None` takes the key away, from both.
     """
-    session = dict(as_object(plan.get("session")))
+    session = as_object(plan.get("session"))
     entry, section = session.get("orchestrator"), as_object(plan.get("orchestrator"))
-    if isinstance(entry, Mapping) and (
-        value is not None or key in as_object(entry.get("config"))
-    ):
-        session["orchestrator"] = {
-            **entry,
-            "config": _with_key(entry.get("config"), key, value),
-        }
-        plan["session"] = session
+    if isinstance(entry, Mapping):
+        plan["session"] = {**session, "orchestrator": _with_key(entry, key, value)}
         # The entry wins over the section below, which needs no copy of it.
         if value is not None:
             return
-    if value is not None or key in as_object(section.get("config")):
-        plan["orchestrator"] = {
-            **section,
-            "config": _with_key(section.get("config"), key, value),
-        }
+    if section or value is not None:
+        plan["orchestrator"] = _with_key(section, key, value)
 
 
-def _with_key(config: JSONValue, key: str, value: str | None) -> JSONObject:
-    rest = {name: item for name, item in as_object(config).items() if name != key}
-    if value is None:
-        return rest
-    return {**rest, key: value}
+def _with_key(
+    loop: Mapping[str, JSONValue], key: str, value: str | None
+) -> Mapping[str, JSONValue]:
+    config = as_object(loop.get("config"))
+    if value is not None:
+        return {**loop, "config": {**config, key: value}}
+    if key not in config:
+        return loop
+    del config[key]
+    return {**loop, "config": config}
 
 
 def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:

@@ -88,10 +88,9 @@ def edit(
     places = places or Places.find()
     known, path = _file(scope, places, None)
     with _trusted(known, path, places):
+        before = ""
         if path.exists():
             before = read_text(path)
-        else:
-            before = ""
     after = editor(before)
     if after is None or after == before:
         return None
@@ -109,22 +108,17 @@ def edit(
 
 
 def _file(scope: str, places: Places, session: Path | None) -> tuple[Scope, Path]:
+    told = f"There is no scope {scope!r}"
     if scope not in SCOPES:
-        raise AmplifierError(
-            f"There is no scope {scope!r}; there are {', '.join(SCOPES)}"
-        )
+        raise AmplifierError(f"{told}; there are {', '.join(SCOPES)}")
     path = settings_file(scope, places, session)
     if path is None:
-        raise AmplifierError(
-            f"There is no scope {scope!r} here; change the scope 'user'"
-        )
+        raise AmplifierError(f"{told} here; change the scope 'user'")
     return scope, path
 
 
 def _trusted(scope: Scope, path: Path, places: Places) -> AbstractContextManager[None]:
     """Keep a project's settings trusted while their file is changed, where that is a project's."""
-    return trust_again(
-        places,
-        "settings",
-        [f"{FOLDER}/{path.name}"] if scope in ("project", "local") else [],
-    )
+    is_of_project = scope in ("project", "local")
+    changed = [f"{FOLDER}/{path.name}"] if is_of_project else []
+    return trust_again(places, "settings", changed)

@@ -60,10 +60,9 @@ def change_settings(scope: Scope, path: Path, revision: Revision) -> None:
         # A file that is damaged already is refused before it is touched: the error is
         # its own and not the change's.
         wanted = deepcopy(read_layer(scope, path, text.encode()).values)
+        ending = "\n"
         if "\r\n" in text:
             ending = "\r\n"
-        else:
-            ending = "\n"
         # YAML libraries write one ending for all lines; the file gets back the one that
         # it had.
         text = text.replace("\r\n", "\n")
@@ -103,10 +102,9 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
     except ImportError as error:
         raise _lacks(error) from error
     try:
+        before = ""
         if path.exists():
             before = read_text(path)
-        else:
-            before = ""
         after = change(before)
         if after != before:
             # What is written must be readable by the next command, or the person could
@@ -153,31 +151,25 @@ def _with(
         # By its lines first: the round trip loses or moves comments beside what it
         # removes.
         cut = cut_entry(text, key)
-    else:
-        cut = None
-    if cut is not None and _holds(cut, wanted):
-        return cut
-    document = yaml.load(text)
-    comments = ""
+        if cut is not None and _holds(cut, wanted):
+            return cut
+    document, changed = yaml.load(text), ""
     if document is None:
         # A file of comments alone has no document, and writing one would drop them.
-        document, comments = (
-            {},
-            text if text.endswith("\n") or not text else f"{text}\n",
-        )
+        document, changed = {}, text
+        if text and not text.endswith("\n"):
+            changed = f"{text}\n"
     _set(document, key, value)
-    written = io.StringIO()
-    yaml.dump(document, written)
     if document:
-        text = f"{comments}{written.getvalue()}"
-    else:
-        text = comments
-    if not _holds(text, wanted):
+        written = io.StringIO()
+        yaml.dump(document, written)
+        changed += written.getvalue()
+    if not _holds(changed, wanted):
         problem = "an anchor shares it, or it has characters that YAML changes"
         raise AmplifierError(
             f"The setting {key} cannot be changed by itself: {problem}; use 'amplifier config edit'"
         )
-    return text
+    return changed
 
 
 def _holds(text: str, wanted: JSONObject) -> bool:
@@ -198,13 +190,11 @@ def _set(document: object, key: Key, value: JSONValue) -> None:
     holder = document
     trail: list[tuple[object, str | int]] = []
     for part, after in pairwise(key):
-        fresh: object
-        if isinstance(after, int):
-            fresh = []
-        else:
-            fresh = {}
+        fresh: object = None
+        if value is not None:
+            fresh = [] if isinstance(after, int) else {}
         trail.append((holder, part))
-        holder = _child(holder, part, fresh if value is not None else None)
+        holder = _child(holder, part, fresh)
         if holder is None:
             return
     is_gone = _put(holder, key, value)
@@ -257,10 +247,7 @@ def _child(holder: object, part: str | int, fresh: object) -> object:
 
 
 def _misplaced(key: Key, part: str | int) -> AmplifierError:
-    if isinstance(part, int):
-        what = "an index"
-    else:
-        what = "a name"
+    what = "an index" if isinstance(part, int) else "a name"
     return AmplifierError(
         f"The setting {key} cannot be set: {part!r} is {what}, and there is none at its place"
     )
@@ -283,9 +270,8 @@ def cut_entry(text: str, key: Sequence[str | int]) -> str | None:
     before = lines[first.line][: first.column].strip()
     if before != ("-" if isinstance(entry.holder, yaml.SequenceNode) else ""):
         return None
-    if len(entry.holder.value) > 1:
-        left = []
-    else:
+    left = list[str]()
+    if len(entry.holder.value) == 1:
         left = _nothing(entry.holder)
     return "".join([*lines[: first.line], *left, *lines[_last_line(entry.value) + 1 :]])
 
@@ -307,9 +293,8 @@ def _entry(root: yaml.Node | None, key: Sequence[str | int]) -> _Entry | None:
         child = _entry_in(node, part)
         if child is None:
             return None
-        is_alone = (
-            isinstance(child.holder, yaml.MappingNode) and len(child.holder.value) == 1
-        )
+        is_mapping = isinstance(child.holder, yaml.MappingNode)
+        is_alone = is_mapping and len(child.holder.value) == 1
         if found is None or not is_alone or isinstance(found.holder, yaml.SequenceNode):
             found = child
         node = child.value
@@ -318,15 +303,10 @@ def _entry(root: yaml.Node | None, key: Sequence[str | int]) -> _Entry | None:
 
 def _entry_in(node: yaml.Node | None, part: str | int) -> _Entry | None:
     if isinstance(node, yaml.MappingNode):
-        return next(
-            (
-                _Entry(node, name, value)
-                for name, value in node.value
-                if name.value == part
-            ),
-            None,
-        )
-    if (
+        for name, value in node.value:
+            if name.value == part:
+                return _Entry(node, name, value)
+    elif (
         isinstance(node, yaml.SequenceNode)
         and isinstance(part, int)
         and part < len(node.value)
@@ -339,10 +319,7 @@ def _nothing(holder: yaml.CollectionNode) -> list[str]:
     """Return the line that stands for an empty list, or for the mapping of a list's entry."""
     if isinstance(holder, yaml.MappingNode) and holder.start_mark.column == 0:
         return []
-    if isinstance(holder, yaml.SequenceNode):
-        brackets = "[]"
-    else:
-        brackets = "{}"
+    brackets = "[]" if isinstance(holder, yaml.SequenceNode) else "{}"
     return [f"{' ' * (holder.start_mark.column + 2)}{brackets}\n"]
 
 

@@ -83,12 +83,10 @@ def _value_of(
     name = match["name"]
     if name is None:
         return "$"
-    found = lookup(name)
-    if found is None:
-        found = match["default"]
-    if found is None:
-        remedy = f"set it, write ${{{name}:default}}, or keep it with 'amplifier config secret set {name}'"
-        problems.append(Problem(path, f"the variable {name} is not set; {remedy}"))
-        # Every missing name is reported at once, not one for each attempt.
-        return ""
-    return found
+    for found in (lookup(name), match["default"]):
+        if found is not None:
+            return found
+    remedy = f"set it, write ${{{name}:default}}, or keep it with 'amplifier config secret set {name}'"
+    problems.append(Problem(path, f"the variable {name} is not set; {remedy}"))
+    # Every missing name is reported at once, not one for each attempt.
+    return ""

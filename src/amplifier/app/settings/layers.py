@@ -96,13 +96,8 @@ class Layer:
         Raises:
             ConfigError: it refers to a variable that is not set; names file and line.
         """
-        subject = f"settings file {str(self.path)!r}"
-        return expand(
-            value_at(self.values, key),
-            lookup,
-            path=f"line {self.line(key)}",
-            subject=subject,
-        )
+        subject, place = f"settings file {str(self.path)!r}", f"line {self.line(key)}"
+        return expand(value_at(self.values, key), lookup, path=place, subject=subject)
 
     def line(self, key: Sequence[str | int]) -> int | None:
         """Return the line, from 1, on which a value begins, or as much of its path as the file has."""
@@ -268,11 +263,12 @@ def _plain_secrets(
 ) -> list[str]:
     """Return the paths of texts under keys named as secrets that are no references."""
     if isinstance(value, dict):
+        begin = f"{path}." if path else ""
         return [
             found
             for name, item in value.items()
             for found in _plain_secrets(
-                item, f"{path}.{name}" if path else name, secret=is_secret_name(name)
+                item, f"{begin}{name}", secret=is_secret_name(name)
             )
         ]
     if isinstance(value, list):

@@ -79,17 +79,13 @@ class SecretStore:
             )
         if not value:
             raise ValueError(f"the secret {name} is empty")
-        where: Literal["keyring", "file"]
-        if self.keyring.is_there():
-            where = "keyring"
-        else:
-            where = "file"
+        where: Literal["keyring", "file"] = "file"
         entry: dict[str, JSONValue] = {"value": value}
-        if where == "keyring":
+        if self.keyring.is_there():
             # The keyring first: a name in the file without a secret behind it would be
             # reported as lost.
             self.keyring.set(name, value)
-            entry = {}
+            where, entry = "keyring", {}
         self.file.update(lambda content: {**_entries(content), name: entry})
         return where
 
@@ -100,11 +96,11 @@ class SecretStore:
             return False
         if "value" not in entry:
             self.keyring.remove(name)
-        self.file.update(
-            lambda content: {
-                key: kept for key, kept in _entries(content).items() if key != name
-            }
-        )
+
+        def without(content: JSONValue) -> JSONValue:
+            return {key: kept for key, kept in _entries(content).items() if key != name}
+
+        self.file.update(without)
         return True
 
     def enter(self, environ: MutableMapping[str, str] = os.environ) -> list[str]:
@@ -117,9 +113,8 @@ class SecretStore:
             # What the person set for this process wins; the keyring is not even asked,
             # which could prompt for a password.
             if environ.get(name):
-                value = None
-            else:
-                value = self.get(name)
+                continue
+            value = self.get(name)
             if value is not None:
                 environ[name] = value
                 put.append(name)

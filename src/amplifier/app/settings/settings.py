@@ -102,14 +102,9 @@ class Settings:
             if _has(layer.values, key)
         ]
         default = _default_of(tuple(key))
-        return (
-            *origins,
-            *(
-                []
-                if default is None
-                else [SettingOrigin(scope="default", value=default)]
-            ),
-        )
+        if default is not None:
+            origins.append(SettingOrigin(scope="default", value=default))
+        return tuple(origins)
 
 
 def load_settings(
@@ -133,21 +128,16 @@ def load_settings(
         ConfigError: a file has problems; names file and line of each.
     """
     project = project or ProjectFiles(places)
-    layers = [
-        layer
-        for scope in SCOPES
-        if (layer := _read_scope(scope, settings_file(scope, places, session), project))
-        is not None
-    ]
+    files = {scope: settings_file(scope, places, session) for scope in SCOPES}
+    read = (_read_scope(scope, path, project) for scope, path in files.items())
+    layers = [layer for layer in read if layer is not None]
     values: JSONObject = {}
     # The weakest scope is the ground that the stronger ones are laid on.
     for layer in reversed(layers):
         values = _merged(values, layer.values)
-    decision = project.judge("settings")
-    if decision is None or decision.trusted:
+    withheld = project.judge("settings")
+    if withheld is not None and withheld.trusted:
         withheld = None
-    else:
-        withheld = decision
     return Settings(
         values=values, layers=tuple(layers), withheld=withheld, lookup=lookup
     )
@@ -189,21 +179,12 @@ def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
     for section, name in _MODULE_LISTS:
         # A list of modules is merged by module; as plain values the stronger list would
         # replace the other.
-        lower, upper = (
-            value_at(below, (section, name)),
-            value_at(above, (section, name)),
-        )
+        lower, upper = (value_at(each, (section, name)) for each in (below, above))
         if isinstance(lower, list) and isinstance(upper, list):
-            result[section] = {
-                **as_object(result.get(section)),
-                name: _merged_modules(lower, upper),
-            }
+            merged = merge_modules([*map(plan_entry, lower)], [*map(plan_entry, upper)])
+            modules = {name: [*map(_unkeyed, merged)]}
+            result[section] = {**as_object(result.get(section)), **modules}
     return result
-
-
-def _merged_modules(lower: list[JSONValue], upper: list[JSONValue]) -> list[JSONValue]:
-    merged = merge_modules([*map(plan_entry, lower)], [*map(plan_entry, upper)])
-    return [_unkeyed(entry) for entry in merged]
 
 
 def _unkeyed(entry: object) -> JSONValue:

@@ -35,6 +35,9 @@ EACH_TENANT: Final = "*"
 """What stands for each tenant."""
 
 
+_COUNT: Final = attrs.validators.optional(count)
+
+
 def _amount(value: object) -> Decimal | None:
     """Read an amount; a float is read as it is written, so that 0.1 stays 0.1."""
     if value is None:
@@ -70,12 +73,8 @@ class BudgetLimits:
 class TenantLimits:
     """What a tenant may use: turns and requests to models at once, US dollars, and tokens of input and output."""
 
-    turns: int | None = attrs.field(
-        default=None, validator=attrs.validators.optional(count)
-    )
-    requests: int | None = attrs.field(
-        default=None, validator=attrs.validators.optional(count)
-    )
+    turns: int | None = attrs.field(default=None, validator=_COUNT)
+    requests: int | None = attrs.field(default=None, validator=_COUNT)
     cost_usd: BudgetLimits = attrs.field(factory=BudgetLimits)
     tokens: BudgetLimits = attrs.field(factory=BudgetLimits)
 
@@ -93,9 +92,7 @@ class TenantLimits:
 class ProviderLimits:
     """What a provider takes: requests at once."""
 
-    requests: int | None = attrs.field(
-        default=None, validator=attrs.validators.optional(count)
-    )
+    requests: int | None = attrs.field(default=None, validator=_COUNT)
 
 
 @attrs.frozen(kw_only=True)
