@@ -166,19 +166,13 @@ def of_collections(
 def _of_project(
     project: ProjectFiles, kind: str, name: PurePath, place: PurePath
 ) -> DefinitionFile:
-    path, refusal = project.places.root / name, None
+    path = project.places.root / name
+    file = DefinitionFile(path=path, place=place, level="project", kind=kind)
     claim = project.untrusted(kind).get(str(name))
-    if claim is not None:
-        # It is listed all the same: else a weaker file would take its name.
-        refusal = project.refusal(kind, path)
-    return DefinitionFile(
-        path=path,
-        place=place,
-        level="project",
-        kind=kind,
-        refusal=refusal,
-        claim=claim or b"",
-    )
+    if claim is None:
+        return file
+    # It is listed all the same: else a weaker file would take its name.
+    return attrs.evolve(file, refusal=project.refusal(kind, path), claim=claim)
 
 
 def _files(folder: Path, patterns: Iterable[str]) -> Iterator[tuple[Path, PurePath]]:

@@ -128,39 +128,36 @@ class AgentLibrary:
         """
         # Invalid files take their name as well: an agent of the person's own, which a
         # project's broken file means to replace, must not run in its place unnoticed.
-        found: dict[str, AgentFile | InvalidFile] = {}
-        for agent in self.every():
-            found.setdefault(
-                agent.name, agent if session is None else self._checked(agent, session)
-            )
-        self.invalid = [
-            agent for agent in found.values() if isinstance(agent, InvalidFile)
-        ]
-        return {
-            name: agent
-            for name, agent in sorted(found.items())
-            if isinstance(agent, AgentFile)
-        }
+        found: dict[str, AgentFile] = {}
+        invalid: dict[str, InvalidFile] = {}
+        for file in self.every():
+            if file.name in found or file.name in invalid:
+                continue
+            agent = self._checked(file, session)
+            if isinstance(agent, InvalidFile):
+                invalid[agent.name] = agent
+            else:
+                found[agent.name] = agent
+        self.invalid = list(invalid.values())
+        return dict(sorted(found.items()))
 
     def _checked(
-        self, agent: AgentFile | InvalidFile, session: JSONObject
+        self, agent: AgentFile | InvalidFile, session: JSONObject | None
     ) -> AgentFile | InvalidFile:
         """Return an agent, or why it cannot be used in a session: of a project it brings no modules along."""
-        if isinstance(agent, InvalidFile) or not self._is_of_project(agent):
+        if isinstance(agent, InvalidFile) or session is None:
+            return agent
+        if agent.level == _ENVIRONMENT or not self.project.owns(agent.path):
             return agent
         problems = list(missing_modules(agent.plan, session))
         if not problems:
             return agent
+        error = ConfigError(problems, subject=f"agent {str(agent.path)!r}")
         # One line, since it is shown among the warnings of a session.
-        problem = " ".join(
-            str(ConfigError(problems, subject=f"agent {str(agent.path)!r}")).split()
-        )
+        told = " ".join(str(error).split())
         return InvalidFile(
-            name=agent.name, path=agent.path, level=agent.level, problem=problem
+            name=agent.name, path=agent.path, level=agent.level, problem=told
         )
-
-    def _is_of_project(self, agent: AgentFile) -> bool:
-        return agent.level != "environment" and self.project.owns(agent.path)
 
     def every(self) -> Iterator[AgentFile | InvalidFile]:
         """Read all agents, the strongest first, also those that another one hides."""
@@ -222,17 +219,15 @@ class AgentLibrary:
         self, names: Sequence[str], session: JSONObject | None = None
     ) -> dict[str, AgentFile]:
         found = self.all(session)
-        missing = [name for name in names if name not in found]
-        if missing:
-            invalid = {file.name: file.problem for file in self.invalid}
-            reasons = {
-                name: f"no such agent{did_you_mean(name, list(found))}"
-                for name in missing
-            }
-            problems = [
-                Problem(name, invalid.get(name, reason))
-                for name, reason in reasons.items()
-            ]
+        known = {file.name: file.problem for file in self.invalid}
+        problems = []
+        for name in dict.fromkeys(names):
+            if name not in found:
+                told = (
+                    known.get(name) or f"no such agent{did_you_mean(name, list(found))}"
+                )
+                problems.append(Problem(name, told))
+        if problems:
             raise ConfigError(problems, subject="choice of agents")
         return {name: found[name] for name in names}
 
@@ -274,10 +269,9 @@ def parse_agent(
     description = " ".join((head.meta.description or head.description or "").split())
     plan: JSONObject = {key: value for key, value in fields.items() if key not in _HEAD}
     plan["description"] = description
-    system = {
-        **head.system,
-        **({"instruction": read.body.strip()} if read.body.strip() else {}),
-    }
+    system = dict(head.system)
+    if body := read.body.strip():
+        system["instruction"] = body
     if system:
         plan["system"] = system
     # Trust in a project's agents covers instructions, and not more than the session

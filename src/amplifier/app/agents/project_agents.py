@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -22,40 +23,28 @@ _MODEL_KEYS: Final = frozenset(
     {"default_model", "max_output_tokens", "max_tokens", "model", "temperature"}
 )
 _MODULE_KEYS: Final = frozenset({"config", "instance_id", "module"})
-_ORCHESTRATOR_KEYS: Final = frozenset({"config"})
 _REMEDY: Final = (
     "an agent of a project only narrows what its session may do; set it in a profile"
 )
 
 
 def widening(plan: JSONObject) -> Iterator[Problem]:
-    """Yield what a partial plan says that could give an agent more than its session has.
-
-    Args:
-        plan: what the agent's file says.
-    """
+    """Yield what the partial plan of an agent's file says that could give it more than its session has."""
     for key in sorted(set(plan) - _KEYS):
         yield Problem(key, _REMEDY)
-    session = plan.get("session")
-    for key, value in sorted(session.items()) if isinstance(session, Mapping) else ():
+    for key, value in sorted(as_object(plan.get("session")).items()):
         if key not in _SESSION_KEYS:
             yield Problem(f"session.{key}", _REMEDY)
         elif key == "orchestrator":
-            yield from _unknown(
-                value, f"session.{key}", _ORCHESTRATOR_KEYS, _MODEL_KEYS
-            )
+            yield from _unknown(value, f"session.{key}", {"config"}, _MODEL_KEYS)
     for section, settings in (("providers", _MODEL_KEYS), ("tools", frozenset[str]())):
-        modules = plan.get(section)
-        for index, entry in enumerate(modules) if isinstance(modules, list) else ():
+        for index, entry in enumerate(as_list(plan.get(section))):
+            place = f"{section}[{index}]"
             if not isinstance(entry, str):
-                yield from _unknown(
-                    entry, f"{section}[{index}]", _MODULE_KEYS, settings
-                )
+                yield from _unknown(entry, place, _MODULE_KEYS, settings)
     if isinstance(plan.get("agents"), Mapping):
-        yield Problem(
-            "agents",
-            "names of agents, or 'none'; an agent of a project brings no others",
-        )
+        told = "names of agents, or 'none'; an agent of a project brings no others"
+        yield Problem("agents", told)
 
 
 def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
@@ -69,25 +58,19 @@ def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
         known = frozenset(_instances(session.get(section)))
         for name, instance in _instances(plan.get(section)):
             if (name, instance) not in known:
-                if instance is None:
-                    shown = repr(name)
-                else:
-                    shown = f"{name!r} with the instance_id {instance!r}"
+                shown = repr(name)
+                if instance is not None:
+                    shown += f" with the instance_id {instance!r}"
                 yield Problem(section, f"the session has no {shown}; {_REMEDY}")
 
 
 def _instances(modules: JSONValue) -> Iterator[tuple[str, str | None]]:
     """Yield modules as plans are merged: another instance of one would not have its settings."""
-    for entry in modules if isinstance(modules, list) else ():
+    for entry in as_list(modules):
+        name, instance = entry, None
         if isinstance(entry, Mapping):
-            name = entry.get("module")
-        else:
-            name = entry
+            name, instance = entry.get("module"), entry.get("instance_id")
         if isinstance(name, str):
-            if isinstance(entry, Mapping):
-                instance = entry.get("instance_id")
-            else:
-                instance = None
             yield name, None if instance is None else str(instance)
 
 
@@ -100,11 +83,7 @@ def _unknown(
     config = entry.get("config")
     if config is not None and not isinstance(config, Mapping):
         yield Problem(f"{place}.config", _REMEDY)
-    named = [*(key for key in entry if key not in keys)]
-    named += [
-        f"config.{key}"
-        for key in (config if isinstance(config, Mapping) else ())
-        if key not in settings
-    ]
+    named = [key for key in entry if key not in keys]
+    named += [f"config.{key}" for key in as_object(config) if key not in settings]
     for key in sorted(named):
         yield Problem(f"{place}.{key}", _REMEDY)

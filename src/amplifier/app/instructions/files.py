@@ -14,14 +14,19 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.projects.files import INSTRUCTIONS, ProjectFiles, name_in
+from amplifier.app.projects.files import (
+    INSTRUCTIONS,
+    ProjectFiles,
+    name_in,
+    present_items,
+)
 from amplifier.app.projects.trust import trust_again
 from amplifier.app.settings.schema import InstructionSettings
 from amplifier.app.text.context_blocks import context_block
 from amplifier_kit.files.open_flags import ADD_TO
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_kit.terminal import one_line
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
     "AGENTS_FILE",
@@ -83,14 +88,9 @@ class Instructions:
     notices: tuple[str, ...] = ()
 
     def text(self, shown: Collection[str] = ()) -> str:
-        """Return what a model reads of them.
-
-        Args:
-            shown: the paths of files that it reads elsewhere.
-        """
-        return "\n\n".join(
-            file.block() for file in self.files if str(file.path) not in shown
-        )
+        """Return what a model reads of them, but for files whose paths it is shown elsewhere."""
+        files = (file for file in self.files if str(file.path) not in shown)
+        return "\n\n".join(file.block() for file in files)
 
     def warnings(self) -> Iterator[str]:
         """Say what is not read, a line each: of whole files, and of those that are too long."""
@@ -101,17 +101,11 @@ class Instructions:
 
     def to_dict(self) -> JSONObject:
         """Write down which files they are, as JSON data."""
-        return {
-            "files": [
-                {
-                    "path": str(file.path),
-                    "bytes": file.size,
-                    "truncated": file.is_truncated,
-                }
-                for file in self.files
-            ],
-            "notices": list(self.notices),
-        }
+        files: list[JSONValue] = [
+            {"path": str(each.path), "bytes": each.size, "truncated": each.is_truncated}
+            for each in self.files
+        ]
+        return {"files": files, "notices": list(self.notices)}
 
 
 def load_instructions(
@@ -160,19 +154,15 @@ def _of_project(
     if decision is None:
         return
     if not decision.trusted:
-        present = [
-            name for name, digest in decision.items.items() if digest != "absent"
-        ]
-        named = one_line(", ".join(sorted(present)) or "AGENTS.md", 200)
+        present = ", ".join(name for name, _ in present_items(decision))
+        named = one_line(present or AGENTS_FILE, 200)
         notices.append(
             f"{named} of this folder: not read, {one_line(decision.reason, 300)}; 'amplifier trust' shows and asks"
         )
         return
     # Sorted by depth: one folder below the other, down to the working directory.
-    for name, data in sorted(
-        decision.contents.items(), key=lambda item: item[0].count("/")
-    ):
-        yield places.root / name, name, data
+    for name in sorted(decision.contents, key=lambda name: name.count("/")):
+        yield places.root / name, name, decision.contents[name]
 
 
 def _read(

@@ -65,15 +65,12 @@ class ServerEntry:
         Raises:
             ConfigError: it is no server, or has a secret that is written out; no secret is in the message.
         """
+        first, *more = self.target
         found: JSONObject
-        if len(self.target) == 1 and self.target[0].startswith(("http://", "https://")):
-            found = {"url": self.target[0], "headers": self._headers()}
+        if not more and first.startswith(("http://", "https://")):
+            found = {"url": first, "headers": self._headers()}
         else:
-            found = {
-                "command": self.target[0],
-                "args": list(self.target[1:]),
-                "env": self._env(),
-            }
+            found = {"command": first, "args": [*more], "env": self._env()}
         problems = [
             *self._misplaced(found),
             *(
@@ -272,10 +269,11 @@ def _texts(
     if isinstance(value, str):
         return [(path, value)]
     if isinstance(value, Mapping):
+        begin = f"{path}." if path else ""
         return [
             found
             for name, item in value.items()
-            for found in _texts(item, f"{path}.{name}" if path else name)
+            for found in _texts(item, f"{begin}{name}")
         ]
     if isinstance(value, list):
         return [

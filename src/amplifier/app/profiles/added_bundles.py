@@ -19,6 +19,7 @@ from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.locations import PathLocation
 from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.updates import Refresh
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -56,11 +57,10 @@ def add_bundle(
     refresh = Refresh(SourceCache.of(places), keeps=True)
     library = ProfileLibrary.of(places, refresh.open)
     location = read_location(address, places.working_dir)
+    address = str(location)
     if isinstance(location, PathLocation):
         # Absolute, since settings are read from any folder.
         address = os.path.normpath(location.path)
-    else:
-        address = str(location)
     file = library.open(address, "bundle", places.working_dir)
     name = name or file.own_name
     if not name or ":" in name or name.startswith((".", "~", "/")):
@@ -101,8 +101,8 @@ def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
     refresh = Refresh(SourceCache.of(places))
     library = ProfileLibrary.of(places, refresh.open)
     chosen = library.settings.read().bundle
-    active = () if chosen.active is None else (chosen.active,)
-    for name in dict.fromkeys(names or (*library.added, *active, *chosen.app)):
+    every = filter(None, (*library.added, chosen.active, *chosen.app))
+    for name in dict.fromkeys(names or every):
         compile_chain(follow(library, as_bundle(name)))
     return refresh
 
@@ -138,7 +138,4 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
 
 def _everywhere(values: JSONObject) -> list[JSONValue]:
     """Return the bundles of every session that a file of settings names."""
-    listed = value_at(values, _EVERYWHERE)
-    if isinstance(listed, list):
-        return listed
-    return []
+    return as_list(value_at(values, _EVERYWHERE))

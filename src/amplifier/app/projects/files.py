@@ -24,6 +24,7 @@ __all__ = [
     "find_unread_files",
     "items_of",
     "name_in",
+    "present_items",
 ]
 
 INSTRUCTIONS: Final = "instructions"
@@ -71,6 +72,13 @@ def name_in(folder: Path) -> str:
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
+
+
+def present_items(decision: TrustDecision) -> Iterator[tuple[str, str]]:
+    """Yield the files of a decision that are there, sorted by name, each with its digest."""
+    for name, digest in sorted(decision.items.items()):
+        if digest != "absent":
+            yield name, digest
 
 
 @attrs.define(eq=False)
@@ -124,10 +132,8 @@ class ProjectFiles:
 
     def refusal(self, kind: str, path: Path | str) -> str:
         """Say why a name cannot be used that a file which nobody trusted claims, and what helps."""
-        decision = self.judge(kind)
-        if decision is None:
-            reason = ""
-        else:
+        decision, reason = self.judge(kind), ""
+        if decision is not None:
             reason = f" ({decision.reason})"
         place = os.path.relpath(path, self.places.root)
         return (
@@ -158,11 +164,7 @@ class ProjectFiles:
     def used(self) -> dict[str, dict[str, str]]:
         """What was evaluated, exists and is trusted: digests of files by kind and name."""
         return {
-            kind: {
-                name: digest
-                for name, digest in sorted(found.items.items())
-                if digest != "absent"
-            }
+            kind: dict(present_items(found))
             for kind, found in sorted(self._decisions.items())
             if found.trusted and found.contents
         }
@@ -188,8 +190,9 @@ class ProjectFiles:
             return read_text(path).encode()
         data = self.contents(kind).get(os.path.relpath(path, self.places.root))
         if data is None:
-            told = self.explain(kind)
-            problem = f"it is not among what may be used of this folder{f' ({told})' if told else ''}"
+            problem = "it is not among what may be used of this folder"
+            if told := self.explain(kind):
+                problem += f" ({told})"
             raise ConfigError.of(str(path), problem, subject="files of the project")
         return data
 
@@ -203,11 +206,8 @@ class ProjectFiles:
         Raises:
             ConfigError: says where it would have to stand.
         """
-        if (
-            self.owns(path)
-            and is_below(other, self.places.root)
-            and not self.owns(other)
-        ):
+        is_of_project = is_below(other, self.places.root)
+        if self.owns(path) and is_of_project and not self.owns(other):
             problem = (
                 f"a file of the project must stand in its folder {FOLDER} to be trusted"
             )

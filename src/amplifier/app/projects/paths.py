@@ -28,11 +28,7 @@ _SHORT: Final = 8
 
 @attrs.define(eq=False)
 class ProjectPaths:
-    """Lists what is below a folder, at most 50,000 entries, breadth first; links are listed and not followed.
-
-    Args:
-        folder: the folder.
-    """
+    """Lists what is below a folder, at most 50,000 entries, breadth first; links are listed and not followed."""
 
     folder: Path
     _listed: Sequence[str] = ()

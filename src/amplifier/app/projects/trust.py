@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.projects.files import INSTRUCTIONS, items_of
+from amplifier.app.projects.files import INSTRUCTIONS, items_of, present_items
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
@@ -66,7 +66,7 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
     return [
         Brought(decision=decision, files=_files(decision))
         for decision in found
-        if _is_there(decision)
+        if not decision.trusted or any(present_items(decision))
     ]
 
 
@@ -124,11 +124,8 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         after = judge_project(store, places.root, kind, _items(store, places, kind))
         # Where nothing is left there is nothing to trust, but what was trusted is not missing.
         is_other = dict(before.items) != dict(after.items)
-        if (
-            is_other
-            and after.can_be_trusted
-            and not _changed_by_others(before, after, changed)
-        ):
+        is_own = not _changed_by_others(before, after, changed)
+        if is_other and after.can_be_trusted and is_own:
             store.grant(after)
 
 
@@ -155,34 +152,24 @@ def _items(store: TrustStore, places: Places, kind: str) -> tuple[str, ...]:
     items = items_of(places, kind)
     if kind != INSTRUCTIONS:
         return items
-    grant = None
     # a damaged store is reported where it decides
     with suppress(OSError, ValueError):
         grant = store.of_folder(places.root).get(kind)
-    if grant is None:
-        return items
-    return tuple(dict.fromkeys((*items, *grant.items)))
+        if grant is not None:
+            return tuple(dict.fromkeys((*items, *grant.items)))
+    return items
 
 
 def _checked(kinds: Collection[str]) -> list[str]:
     known = sorted(PROJECT_FILES)
-    problems = [
-        Problem(
-            kind,
-            f"no such kind{did_you_mean(kind, known) or '; known: ' + ', '.join(known)}",
-        )
-        for kind in kinds
-        if kind not in known
-    ]
+    problems = []
+    for kind in kinds:
+        if kind not in known:
+            hint = did_you_mean(kind, known) or f"; known: {', '.join(known)}"
+            problems.append(Problem(kind, f"no such kind{hint}"))
     if problems:
         raise ConfigError(problems, subject="choice of kinds")
     return list(kinds) or known
-
-
-def _is_there(decision: TrustDecision) -> bool:
-    return not decision.trusted or any(
-        digest != "absent" for digest in decision.items.values()
-    )
 
 
 def _files(decision: TrustDecision) -> tuple[BroughtFile, ...]:
