@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio.constants  # noqa: TID251  # its debug mode is what is set
 import functools
 import gc
 import os
@@ -11,6 +10,7 @@ import re
 import subprocess
 import sys
 import traceback
+from asyncio import constants, format_helpers  # noqa: TID251  # its debug mode is set
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
@@ -147,11 +147,12 @@ def pytest_configure(config: pytest.Config) -> None:
     ConsoleRenderer.get_active().exception_formatter = plain_traceback
     gc.set_threshold(10_000, 20, 50)
     _stay_frozen()
-    # debug mode stores where each callback, coroutine and future was made: ten frames
-    # of the former and all of the latter, which nothing but its defaults limits, are a
-    # third of the time
-    asyncio.constants.DEBUG_STACK_DEPTH = 1  # type: ignore[misc]  # Final in typeshed
-    traceback.extract_stack.__defaults__ = (None, 1)
+    # debug mode stores where each coroutine, callback and future was made: ten frames
+    # of the first, all of the others, which nothing but their defaults limit. Even one
+    # frame of those asks the system about its file, a fifth of the time
+    constants.DEBUG_STACK_DEPTH = 1  # type: ignore[misc]  # Final in typeshed
+    for extract in (traceback.extract_stack, format_helpers.extract_stack):
+        extract.__defaults__ = (None, 0)
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
