@@ -15,10 +15,9 @@ def longest_injection(coordinator: Coordinator, wanted: int) -> int:
     A longer one is truncated; see `session.injection_size_limit` of the mount plan.
     """
     session = coordinator.config.get("session")
+    limit = None
     if isinstance(session, Mapping):
         limit = session.get("injection_size_limit")
-    else:
-        limit = None
     if isinstance(limit, int):
         return min(wanted, limit)
     return wanted

@@ -202,17 +202,15 @@ class ScriptedProvider(BaseProvider):
                 yield piece
             yield step
             return
-        if isinstance(step, ScriptedAnswer):
-            script = step
-        else:
-            script = ScriptedAnswer(parts=(step,))
+        if not isinstance(step, ScriptedAnswer):
+            step = ScriptedAnswer(parts=(step,))
         draft = _Draft(number)
-        for part in script.parts:
+        for part in step.parts:
             if isinstance(part, (anyio.Event, float, int, BaseException)):
                 await self._pass(part)
             elif (delta := draft.add(part)) is not None:
                 yield delta
-        yield draft.finish(request, script)
+        yield draft.finish(request, step)
 
     def _number(self, request: ChatRequest) -> int:
         """Return how many answers came before."""
@@ -291,10 +289,9 @@ class _Draft:
     def _add_text(self, text: str) -> Delta | None:
         if not text:
             return None
+        last = None
         if self._is_text_open:
             last = self._content[-1]
-        else:
-            last = None
         if isinstance(last, TextBlock):
             self._content[-1] = TextBlock(text=last.text + text)
         else:
@@ -345,8 +342,6 @@ def _delta(block: ContentBlock, index: int, calls: Sequence[ToolCall]) -> Delta 
     if isinstance(block, ToolCallBlock):
         raw = next((call.raw_arguments for call in calls if call.id == block.id), None)
         if raw is None:
-            text = json.dumps(block.input, ensure_ascii=False)
-        else:
-            text = raw
-        return ToolCallDelta(id=block.id, name=block.name, arguments=text, index=index)
+            raw = json.dumps(block.input, ensure_ascii=False)
+        return ToolCallDelta(id=block.id, name=block.name, arguments=raw, index=index)
     return None

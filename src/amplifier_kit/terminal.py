@@ -73,9 +73,8 @@ def cut(text: str, columns: int) -> str:
     if columns_of(text) <= columns:
         return text
     room = max(0, columns - len(_ELLIPSIS))
-    if text.isascii():
-        kept = room
-    else:
+    kept = room
+    if not text.isascii():
         kept = bisect_right([*accumulate(map(_columns, text))], room)
     return text[:kept] + _ELLIPSIS[:columns]
 

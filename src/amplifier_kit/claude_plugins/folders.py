@@ -159,9 +159,8 @@ class _Reader:
                         f"{place}: of more than {_MOST_FILES} files the rest is left out"
                     )
                     return
-                if place.is_file():
-                    folder = ""
-                else:
+                folder = ""
+                if not place.is_file():
                     folder = ":".join(path.relative_to(place).parts[:-1])
                 try:
                     yield read(path, folder)

@@ -93,10 +93,9 @@ def read_hooks(
         raise ConfigError(
             [Problem("hooks", "events with their hooks, as an object")], subject=subject
         )
+    events = document
     if isinstance(inside, Mapping):
         events = inside
-    else:
-        events = document
     reader = _Reader(prefix="hooks." if is_wrapped else "")
     for event, groups in events.items():
         # an unknown event is no error: files are written for newer versions, too

@@ -127,10 +127,9 @@ def _fields(lines: list[str], known: Collection[str]) -> dict[str, JSONValue]:
     name = ""
     for line in lines:
         field = _FIELD.match(line)
+        canonical = None
         if field is not None:
             canonical = names.get(folded(field[1]))
-        else:
-            canonical = None
         if field is not None and canonical is not None and canonical not in found:
             name = canonical
             found[name] = [field[2]]

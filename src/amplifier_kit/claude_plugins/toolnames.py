@@ -141,10 +141,9 @@ def to_claude(
     pair = _OURS.get(name)
     if pair is None:
         server = _MCP.fullmatch(name)
+        theirs = name
         if server:
             theirs = f"mcp__{server[1]}__{server[2]}"
-        else:
-            theirs = name
         return ClaudeCall(
             name=theirs,
             names=tuple(dict.fromkeys((theirs, name))),

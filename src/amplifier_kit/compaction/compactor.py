@@ -24,7 +24,7 @@ from amplifier_sdk.events import ContextCompaction
 from amplifier_sdk.history import MessageLog
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["Compactor", "RunawayBreaker"]
+__all__ = ["Compactor"]
 
 SHARE: Final = 4
 """A notice takes at most this part of the target, and so does a summary."""
@@ -82,7 +82,7 @@ class Compactor:
         self._shown = shown
         self._pinned = pinned
         self._lock = anyio.Lock()
-        self._breaker = RunawayBreaker(options.runaway_limit)
+        self._breaker = _RunawayBreaker(options.runaway_limit)
         self._shortened: set[int] = set()
         self._changed = -1
         self._level = 0
@@ -236,10 +236,9 @@ class Compactor:
                 )
             return asked
         mounted = self._coordinator.get("providers")
+        provider = None
         if isinstance(mounted, Mapping):
             provider = mounted.get(name)
-        else:
-            provider = None
         if not isinstance(provider, Provider):
             raise LookupError(
                 f"no provider {name!r} is mounted, which 'summary_provider' names"
@@ -332,7 +331,7 @@ class Compactor:
 
 
 @attrs.define(eq=False)
-class RunawayBreaker:
+class _RunawayBreaker:
     """Counts compactions in a row that missed their target or came right after another.
 
     Args:

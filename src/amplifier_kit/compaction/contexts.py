@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from amplifier_kit.compaction.compactor import Compactor
     from amplifier_sdk.compaction import CompactionResult
 
-__all__ = ["CompactingContext", "SystemPromptFactory", "budget_of"]
+__all__ = ["CompactingContext", "SystemPromptFactory"]
 
 SystemPromptFactory: TypeAlias = Callable[[], Awaitable[str] | str]
 """Makes the instructions of one request, sync or async."""
@@ -154,12 +154,10 @@ class CompactingContext:
         if self._factory is not None:
             await self._instruct(self._factory)
         if token_budget is None:
-            budget = budget_of(provider, self._options)
-        else:
-            budget = token_budget
+            token_budget = _budget_of(provider, self._options)
         # a bound without counting: most requests are far below the limit
-        if self._scale.most(self._shown, provider) > budget * self._watched:
-            await self._fit(budget, provider)
+        if self._scale.most(self._shown, provider) > token_budget * self._watched:
+            await self._fit(token_budget, provider)
         return self._shown.view()
 
     async def get_messages(self) -> list[MessageDict]:
@@ -183,10 +181,8 @@ class CompactingContext:
     ) -> bool:
         """Tell whether the next view would be compacted."""
         if token_budget is None:
-            budget = budget_of(provider, self._options)
-        else:
-            budget = token_budget
-        return self._compacting().is_needed(budget, provider)
+            token_budget = _budget_of(provider, self._options)
+        return self._compacting().is_needed(token_budget, provider)
 
     async def compact(self) -> CompactionResult:
         """Show the model less from now on: `target_usage` of what it sees; the history stays whole."""
@@ -257,11 +253,9 @@ class CompactingContext:
 
     async def _instruct(self, factory: SystemPromptFactory) -> None:
         """Let the view begin with what the factory says now."""
-        made = factory()
-        if isawaitable(made):
-            text = await made
-        else:
-            text = made
+        text = factory()
+        if isawaitable(text):
+            text = await text
         self._shown.begin_with({"role": "system", "content": text})
 
     def _offer_left_out(self) -> None:
@@ -273,7 +267,7 @@ class CompactingContext:
             self._coordinator.mount("tools", tool, name=tool.name)  # type: ignore[unused-awaitable]  # it is there now
 
 
-def budget_of(provider: Provider | None, options: CompactionOptions) -> int:
+def _budget_of(provider: Provider | None, options: CompactionOptions) -> int:
     """Return the tokens that a request to a provider may have.
 
     The window is the one that the provider's `get_model_info()` names, if it has that method and it answers with

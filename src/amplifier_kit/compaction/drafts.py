@@ -220,9 +220,8 @@ class ViewDraft:
         message = shortened(
             self._history.stored(item.number), self._options.truncate_chars, item.number
         )
-        if message is item.message:
-            tokens = item.tokens
-        else:
+        tokens = item.tokens
+        if message is not item.message:
             tokens = self._count(message)
         # the note about what is missing may take more than was saved
         if tokens < item.tokens:

@@ -104,10 +104,9 @@ class LeftOut:
         text = "\n".join(lines)
         page = text[offset or 0 : (offset or 0) + MOST_CHARACTERS]
         rest = len(text) - (offset or 0) - len(page)
+        more = ""
         if rest > 0:
             more = f"\n[{rest:,} more characters: continue with offset {(offset or 0) + len(page)}]"
-        else:
-            more = ""
         return ToolResult(output=page + more)
 
 

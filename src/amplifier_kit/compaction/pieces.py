@@ -150,10 +150,9 @@ def calls_of(message: MessageDict) -> Iterator[tuple[str, str]]:
             call_id = part.get("id")
             if isinstance(call_id, str):
                 function = part.get("function")
+                named = part
                 if isinstance(function, Mapping):
                     named = function
-                else:
-                    named = part
                 yield call_id, str(named.get("name") or named.get("tool") or "")
 
 

@@ -17,7 +17,7 @@ from amplifier_sdk.contracts import Coordinator, Provider, Tool
 from amplifier_sdk.events import PROVIDER_RESPONSE, ProviderResponse
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["CAPABILITY", "Scale", "UsageCalibration"]
+__all__ = ["CAPABILITY", "Scale"]
 
 CAPABILITY: Final = "context.token_meter"
 """The capability under which an application offers a meter of its own."""
@@ -64,7 +64,7 @@ class Scale:
         self._coordinator = coordinator
         self._built_in = built_in_meter(options.token_meter)
         self._meter: TokenMeter | None = None
-        self._calibration: UsageCalibration | None = None
+        self._calibration: _UsageCalibration | None = None
         self._asked: tuple[str, int] | None = None
         self._margin = 1 + options.token_margin
         self._mounted: Mapping[str, Tool] | None = None
@@ -132,7 +132,7 @@ class Scale:
             return
         self._asked = (provider.name, tokens)
         if self._calibration is None:
-            self._calibration = UsageCalibration()
+            self._calibration = _UsageCalibration()
             self._coordinator.hooks.register(
                 PROVIDER_RESPONSE, self._learn, name=CAPABILITY
             )
@@ -169,7 +169,7 @@ def _described(tool: Tool) -> str:
     return f"{tool.name} {tool.description} {dict(schema_of(tool))}"
 
 
-class UsageCalibration:
+class _UsageCalibration:
     """The ratio of reported to counted tokens for each model, a moving average."""
 
     __slots__ = ("_ratios",)

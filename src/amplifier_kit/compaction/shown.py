@@ -143,10 +143,8 @@ class ShownLog:
             return
         number = len(self._history) - 1
         if self._numbers is None:
-            self._log, self._numbers = (
-                MessageLog(self._history.view()[:number]),
-                list(range(number)),
-            )
+            self._log = MessageLog(self._history.view()[:number])
+            self._numbers = list(range(number))
         self._log.append(shown)
         self._numbers.append(number)
 
@@ -156,18 +154,13 @@ class ShownLog:
         # cached
         if message == self._head:
             return
+        start = 1
         if self._head is None:
             start = 0
-        else:
-            start = 1
-        if self._numbers is None:
+        numbers = self._numbers
+        if numbers is None:
             numbers = list(range(len(self._log)))
-        else:
-            numbers = self._numbers
-        if message is None:
-            head = []
-        else:
-            head = [message]
+        head = [] if message is None else [message]
         counts = [self._count(message) for message in head]
         self._measure()
         self._log = MessageLog([*head, *self._log.view()[start:]])

@@ -100,9 +100,8 @@ class IgnoreRules:
         # The nearest directory's file decides, as in git.
         for depth in range(len(path) - 1, -1, -1):
             rules = self._rules.get(path[:depth])
-            if rules is None:
-                decision = None
-            else:
+            decision = None
+            if rules is not None:
                 decision = rules.decide(path[depth:], is_directory=is_directory)
             if decision is not None:
                 return decision
@@ -204,10 +203,9 @@ def _parse(content: bytes) -> Iterator[_Rule]:
     # Latin-1 gives each byte a character, so patterns and names are compared by bytes.
     lines = content.removeprefix(codecs.BOM_UTF8).decode("latin-1").split("\n")
     for line in lines[:_MAX_RULES]:
+        rule = None
         if len(line) <= _MAX_PATTERN_LENGTH:
             rule = _rule(line)
-        else:
-            rule = None
         if rule is not None:
             yield rule
 

@@ -56,9 +56,8 @@ class LockOwner:
         )
 
     def __str__(self) -> str:
-        if self.pid == os.getpid():
-            whose = "this process itself"
-        else:
+        whose = "this process itself"
+        if self.pid != os.getpid():
             whose = f"process {self.pid}"
         return f"{whose} on {self.host}, started at {_clock(self.started)}, since {_clock(self.since)}"
 
@@ -68,9 +67,8 @@ class LockedError(OSError):
 
     def __init__(self, path: Path, owner: LockOwner | None) -> None:
         self.owner = owner
-        if owner is None:
-            who = "a process that left no name"
-        else:
+        who = "a process that left no name"
+        if owner is not None:
             who = str(owner)
         super().__init__(
             EWOULDBLOCK, f"It is being written by {who}. End that one first", str(path)

@@ -89,10 +89,9 @@ class PathOutsideError(PathError):
 
     def __init__(self, path: str, roots: Sequence[str], purpose: Purpose) -> None:
         self.roots: tuple[str, ...] = tuple(roots)
+        remedy = "the configuration allows no path at all"
         if roots:
             remedy = f"give a path inside {' or '.join(self.roots)}"
-        else:
-            remedy = "the configuration allows no path at all"
         super().__init__(
             path, f"leads outside of what may be used to {purpose}; {remedy}"
         )

@@ -300,10 +300,9 @@ class LineReader:
         head = self._head()
         self.form: Final = TextForm.of(head)
         # Undecodable bytes must not stop the counting of lines that nobody reads.
+        errors = "surrogatepass"
         if self.form.encoding == "utf-8":
             errors = "surrogateescape"
-        else:
-            errors = "surrogatepass"
         decoder = codecs.getincrementaldecoder(self.form.encoding)(errors)
         self._decoder = IncrementalNewlineDecoder(decoder, translate=True)
         self._decode(head[len(self.form.mark) :], final=not head)

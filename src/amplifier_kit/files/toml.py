@@ -32,10 +32,9 @@ def read_toml(path: Path) -> dict[str, object]:
             raise ValueError("a key has more than 500 parts")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
+        problem = "it nests too deep"
         if isinstance(error, ValueError):
             problem = str(error)
-        else:
-            problem = "it nests too deep"
         raise ConfigError(
             [Problem("", problem)], subject=f"file {str(path)!r}"
         ) from error

@@ -89,9 +89,8 @@ class Keeper:
         if not was_stopped:
             # what is about to end was not left running
             self._until_none(_LEAVING_SECONDS)
-        if was_stopped:
-            leftover = 0
-        else:
+        leftover = 0
+        if not was_stopped:
             leftover = len(self._alive())
         survivors = self._end(float(str(self._order["grace"])))
         self._pump(output)

@@ -68,10 +68,8 @@ def restrict(restrictions: object) -> None:
         OSError: the kernel refuses; then nothing must be run.
     """
     wanted = cast("Mapping[str, object]", restrictions)
-    writable, hidden = (
-        cast("list[str]", wanted["writable"]),
-        cast("list[str]", wanted["hidden"]),
-    )
+    writable = cast("list[str]", wanted["writable"])
+    hidden = cast("list[str]", wanted["hidden"])
     shown = [
         os.path.realpath(path) for path in cast("list[str]", wanted.get("shown", []))
     ]
@@ -112,9 +110,8 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int) -> None:
         except OSError:
             continue  # what is not there, or closed to this user, needs no right
         try:
-            if stat.S_ISDIR(os.fstat(handle).st_mode):
-                held = rights
-            else:
+            held = rights
+            if not stat.S_ISDIR(os.fstat(handle).st_mode):
                 held = rights & _ON_FILES
             # The structure is packed: eight bytes of rights, four of the handle.
             rule = held.to_bytes(8, "little") + handle.to_bytes(4, "little")

@@ -59,32 +59,20 @@ def python_argv(
         packages: whether it may import installed packages; it has the standard library alone otherwise.
         root: a folder that is searched after the standard library; not together with `packages`.
     """
-    if packages:
-        flags = ["-I"]
-    else:
-        flags = ["-I", "-S"]
+    flags = ["-I"]
+    if not packages:
+        flags.append("-S")
     if sys.dont_write_bytecode:
         flags.append("-B")
     if packages:
-        boot, path = (
-            "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); ",
-            search_path(),
-        )
+        change, path = "[:] =", search_path()
     elif root is not None:
-        boot, path = (
-            "import json, sys; sys.path += json.loads(sys.argv.pop(1)); ",
-            [root],
-        )
+        change, path = " +=", [root]
     else:
         return (sys.executable, *flags, program, *arguments)
-    return (
-        sys.executable,
-        *flags,
-        "-c",
-        boot + _run(program),
-        json.dumps(path),
-        *arguments,
-    )
+    boot = f"import json, sys; sys.path{change} json.loads(sys.argv.pop(1)); "
+    code = boot + _run(program)
+    return (sys.executable, *flags, "-c", code, json.dumps(path), *arguments)
 
 
 def _run(program: str) -> str:

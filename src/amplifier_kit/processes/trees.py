@@ -61,10 +61,9 @@ class ProcessTree:
         order = attrs.asdict(command, recurse=False)
         order["environment"] = {**command.environment, _MARK: mark}
         ours, theirs = socket.socketpair()
+        pipe = subprocess.PIPE
         if command.log is not None:
             pipe = subprocess.DEVNULL
-        else:
-            pipe = subprocess.PIPE
         if command.interactive:
             reader, writer = os.pipe()
         else:

@@ -202,10 +202,9 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
         if scheme:
             start = scheme.end()
         may_be_phrase = is_password and (is_block or separator in _STRICT)
+        value = ""
         if separator:
             value = text[start:end]
-        else:
-            value = ""
         is_secret = is_literal(value, is_password=is_password) or (
             may_be_phrase and is_phrase(value)
         )

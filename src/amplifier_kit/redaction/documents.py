@@ -36,10 +36,9 @@ class PlacedText(str):
     @classmethod
     def of(cls, source: str, start: int, end: int) -> PlacedText:
         """Read a text of a document between its quotes."""
+        found = None
         if "\\" in source[start:end]:
             found = unescaped(source, start, end)
-        else:
-            found = None
         # a subclass of `str` walks through the same code as plain JSON, and still
         # knows where it stands
         made = cls(source[start:end] if found is None else found.text)

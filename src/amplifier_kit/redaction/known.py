@@ -81,10 +81,9 @@ class KnownSecrets:
                 key=len,
                 reverse=True,
             )
+            pattern = None
             if forms:
                 pattern = re.compile("|".join(map(re.escape, forms)))
-            else:
-                pattern = None
             # One assignment: threads that look at once never see the parts of two states.
             now = self._now = _Looked(
                 living,

@@ -120,10 +120,9 @@ def is_secret_name(name: str) -> bool:
     if not words:
         return False
     last = words[-1]
+    before = ""
     if len(words) > 1:
         before = words[-2]
-    else:
-        before = ""
     # `next_page_token` and `pad_token` are cursors and words of a vocabulary
     if last == "token":
         return before not in _HARMLESS_TOKENS

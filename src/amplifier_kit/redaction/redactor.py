@@ -293,10 +293,9 @@ class _Walk:
         beside = _secret_beside(value)
         copied: dict[str, JSONValue] = {}
         for key, item in value.items():
+            inner = key
             if path:
                 inner = f"{path}.{key}"
-            else:
-                inner = key
             said = beside.get(key, key)
             is_secret = is_secret_name(said) and not is_place(said, item)
             if is_secret and not are_fields and self._names(inner):

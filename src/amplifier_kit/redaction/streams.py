@@ -119,10 +119,9 @@ class StreamFilter:
         line = _LINE.search(held, held.rfind("\n", 0, cut) + 1, cut)
         if line is not None and cut - line.start() < _MAX_HELD:
             return _word_start(held, line.start())
+        lead = None
         if has_leads:
             lead = _LEAD.search(held, _lead_start(held, cut), cut)
-        else:
-            lead = None
         if lead is not None:
             return lead.start()
         inside = (

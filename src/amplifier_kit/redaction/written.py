@@ -103,10 +103,9 @@ def pairs(text: str) -> Iterator[Found]:
         if not is_secret_name(match["name"]):
             continue
         is_password = is_password_name(match["name"])
+        part = "bare"
         if match["quoted"]:
             part = "quoted"
-        else:
-            part = "bare"
         if is_literal(match[part], is_password=is_password) and not PLACEHOLDER.search(
             match[part]
         ):

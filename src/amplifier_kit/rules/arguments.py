@@ -68,9 +68,8 @@ def _at(value: JSONValue, path: Sequence[str | int | None]) -> Iterator[JSONValu
         if isinstance(step, str) and step in value:
             yield from _at(value[step], rest)
     elif isinstance(value, (list, tuple)):
-        if step is None:
-            items = value
-        else:
+        items = value
+        if step is not None:
             items = value[step : step + 1] if isinstance(step, int) else ()
         for item in items:
             yield from _at(item, rest)

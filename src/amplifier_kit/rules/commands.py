@@ -92,9 +92,8 @@ class _UncertainError(Exception):
 
 def _plain(text: str) -> tuple[SimpleCommand, ...]:
     """Return the commands of a text that consists of commands alone."""
-    if re.search(_SUBSTITUTES, text):
-        script = None
-    else:
+    script = None
+    if not re.search(_SUBSTITUTES, text):
         script = _script(text)
     if (
         script is None
@@ -152,10 +151,9 @@ def _caught_command(
     patterns: Sequence[str], command: SimpleCommand, depth: int
 ) -> Iterator[Truth]:
     command = _unexpanded(command)
+    program = None
     if command.words:
         program = command.words[0].static
-    else:
-        program = None
     if program is None or depth > _MAX_DEPTH:
         yield Truth.MAYBE
         return

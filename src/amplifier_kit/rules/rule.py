@@ -235,10 +235,9 @@ class Rule:
             return max(
                 pattern.allows(path.value, call.directory) for pattern in patterns
             )
-        if path.writes is None:
+        writes = path.writes
+        if writes is None:
             writes = call.effects != ONLY_READS
-        else:
-            writes = path.writes
         deep = path.is_searched or writes
         truth = max(
             pattern.catches(path.value, call.directory, deep=deep)

@@ -93,10 +93,9 @@ class RuleSet:
         rule = self.rules[index]
         if rule.reason is not None:
             return Evaluation(decision=decision, reason=rule.reason, rule=index)
+        certain = "may be about it"
         if decision == rule.decision:
             certain = "is about it"
-        else:
-            certain = "may be about it"
         return Evaluation(
             decision=decision, reason=f"rule {index + 1} {certain}", rule=index
         )

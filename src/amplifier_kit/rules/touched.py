@@ -149,10 +149,9 @@ class _Reader:
 
     def _named(self, words: list[str], value: JSONValue) -> Iterator[TouchedPath]:
         """Yield what an argument names, by the words of its own name."""
+        last = ""
         if words:
             last = words[-1]
-        else:
-            last = ""
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if _is_path(words):
                 yield from self._readings(item)

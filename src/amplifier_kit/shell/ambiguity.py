@@ -156,10 +156,9 @@ def _check_gaps(node: Node) -> None:
     """
     data, end = node.text or b"", node.start_byte
     before = ""
+    blank = " \t\n"
     if node.type in _CLOSE:
         blank = ""
-    else:
-        blank = " \t\n"
     for child in node.children:
         # the grammar skips what it takes for white space; the shell may run what
         # it skipped

@@ -70,10 +70,9 @@ class Arithmetic:
     def take_command(self, command: SimpleCommand) -> None:
         """Take a command whose arguments the shell may work out."""
         words = builtin_words(command)
+        name = None
         if words:
             name = words[0].static
-        else:
-            name = None
         if name not in SETTERS and name not in ("test", "[", "wait"):
             return
         values = [value for word in words[1:] for value in word.values]
@@ -105,9 +104,8 @@ class Arithmetic:
         Args:
             set_aside: variables that are set in ways that are not followed; `None` for any.
         """
-        if set_aside is None:
-            texts = self._texts
-        else:
+        texts = self._texts
+        if set_aside is not None:
             texts = self._texts | set_aside
         doubtful = list(self._doubtful)
         # what a variable holds may name further ones: all that can be reached is

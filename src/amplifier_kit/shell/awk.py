@@ -85,10 +85,9 @@ def _ends(text: str) -> bool:
 def _sets(text: str, name: str) -> bool:
     """Whether a program may give a variable another value; a field behind the last sets their number."""
     assigned = rf"(?<!\$ )\b{name} (?:\+\+|--|(?:[-+*/%^] )*= (?!=))|(?:\+\+|--) {name}\b|, {name} \)"
+    fields = ""
     if name == "NF":
         fields = r"|\$ \(.*= (?!=)"
-    else:
-        fields = ""
     return re.search(assigned + fields, text) is not None
 
 

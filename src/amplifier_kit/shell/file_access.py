@@ -142,13 +142,11 @@ class _Reader:
             yield from self._unknown(command.words)
             return
         folder, _, base = program.rpartition("/")
+        name = program
         if folder in SYSTEM_FOLDERS:
             name = base
-        else:
-            name = program
-        if command.is_function:
-            inner = None
-        else:
+        inner = None
+        if not command.is_function:
             inner = inner_of(name, command, self.context.listed or UNKNOWN)
         if inner is None:
             yield from self._by_table(name, command)

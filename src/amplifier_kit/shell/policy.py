@@ -303,9 +303,8 @@ class ShellPolicy:
                 f"{finding.refused!r:.60} may hold secrets", command.text
             )
         if finding.refused:
-            if finding.refused == name:
-                what = "run unasked"
-            else:
+            what = "run unasked"
+            if finding.refused != name:
                 what = f"run unasked with {finding.refused!r:.60}"
             reason = f"no rule lets {name!r:.60} {what}"
             return PolicyDecision(
@@ -523,10 +522,9 @@ def _false_examples(index: int, rule: CommandRule) -> Iterator[Problem]:
                 for command in commands
             )
             if fits is not expected:
+                verb = "fits"
                 if expected:
                     verb = "does not fit"
-                else:
-                    verb = "fits"
                 yield Problem(
                     f"rules[{index}].{key}",
                     f"{example!r} {verb} {' or '.join(rule.commands)!r:.120}",

@@ -47,9 +47,8 @@ class Prefix:
 
     def letter_with_value(self, option: str) -> tuple[str, str]:
         """Return the letter of an option that has a value, and the value as far as it stands in the same word."""
-        if option.startswith("--"):
-            letters = ""
-        else:
+        letters = ""
+        if not option.startswith("--"):
             letters = option[1:]
         index = next(
             (at for at, letter in enumerate(letters) if letter in self.with_value),

@@ -152,10 +152,9 @@ def _fits_further(
 def _fits_word(pattern: str, word: Word, decision: Decision) -> bool:
     """Whether all that a word may be fits, for a rule that allows; for others one value is enough."""
     # the asymmetry is the point: in doubt a command is asked about, never allowed
+    check = any
     if decision == "allow":
         check = all
-    else:
-        check = any
     return check(
         _fits_value(pattern, value, loose=decision == "ask") for value in word.values
     )

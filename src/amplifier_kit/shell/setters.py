@@ -39,10 +39,9 @@ def is_call_of(command: SimpleCommand, name: str) -> bool:
 def names_set_by(command: SimpleCommand) -> frozenset[str] | None:
     """Return the variables that a command may set besides its assignments; `None` where it may be any."""
     words = builtin_words(command)
+    name = None
     if words:
         name = words[0].static
-    else:
-        name = None
     if name in _RUN_TEXTS:
         return None
     if name not in SETTERS:

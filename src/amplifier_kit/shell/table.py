@@ -392,10 +392,9 @@ def _may_be_option(word: Word) -> bool:
 
 def _unbundled(usage: ProgramUsage, words: Sequence[Word]) -> Iterator[Word]:
     """Yield words whose first may be letters of options, as in `tar xzf`; their values follow in order."""
+    letters = None
     if words:
         letters = words[0].static
-    else:
-        letters = None
     if letters is None or letters.startswith("-") or words[0].is_pattern:
         yield from words
         return

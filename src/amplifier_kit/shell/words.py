@@ -185,9 +185,8 @@ class WordReader:
         """Read a double-quoted string; what stands between its parts is white space that the grammar passed over."""
         data = node.text or b""
         parts: list[tuple[str, ...]] = []
-        if node.type == "string":
-            inner = node
-        else:
+        inner = node
+        if node.type != "string":
             inner = next(child for child in node.children if child.type == "string")
         end = inner.start_byte
         for child in inner.children:

@@ -154,10 +154,9 @@ def _shell(command: SimpleCommand) -> Inner | None:
             return Inner(opaque="what the shell runs is known only when it runs")
         # `-c` may stand among other letters, as in `bash -lc`
         if value.startswith("-") and not value.startswith("--") and "c" in value:
+            text = None
             if len(command.words) > index + 1:
                 text = command.words[index + 1].static
-            else:
-                text = None
             if text is None:
                 return Inner(
                     opaque="the text that the shell runs is known only when it runs"
@@ -260,10 +259,9 @@ def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
             break
         starts += [HOLE] if not word.is_known or word.is_pattern else word.values
     name = found_name(words)
+    end = "**"
     if name:
         end = f"**/{name}"
-    else:
-        end = "**"
     return tuple(f"{start}/{end}" for start in starts) or (f"./{end}",)
 
 
@@ -275,10 +273,9 @@ def found_name(words: Sequence[Word]) -> str:
     if not _WIDENING.isdisjoint(values) or values.count("-name") != 1:
         return ""
     at = values.index("-name") + 1
+    name = None
     if at < len(values):
         name = values[at]
-    else:
-        name = None
     if name and re.fullmatch(r"[\w*][\w*.-]*", name):
         return name
     return ""

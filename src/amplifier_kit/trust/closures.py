@@ -150,10 +150,9 @@ def closure_of(
             for source in found.sources:
                 search.source(source, base)
             # What a list of tasks runs starts where the list is, whose folder some option names.
+            place = ""
             if os.path.basename(name) in TASK_FILES:
                 place = base
-            else:
-                place = ""
             texts += [
                 (_scan("", text.encode()), place, text) for text in found.commands
             ]

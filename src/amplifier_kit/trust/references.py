@@ -142,9 +142,8 @@ def _take(value: dict[str, JSONValue], found: References) -> None:
 
 
 def _texts(source: JSONValue) -> Iterator[str]:
+    inside = source
     if isinstance(source, dict):
         inside = source.get("path")
-    else:
-        inside = source
     if isinstance(inside, str):
         yield inside

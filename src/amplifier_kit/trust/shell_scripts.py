@@ -155,10 +155,9 @@ class _ShellScan:
                     words.append(token["word"])
                 direction = ""
                 continue
+            direction = ""
             if sign[0] in "<>":
                 direction = sign[0]
-            else:
-                direction = ""
             if direction:
                 continue
             # such a bracket closes nothing, and the words before it are no

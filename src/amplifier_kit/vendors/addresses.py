@@ -61,10 +61,9 @@ def shown_address(address: str) -> str:
     try:
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
+        netloc = host
         if "@" in parts.netloc:
             netloc = f"{WITHHELD}@{host}"
-        else:
-            netloc = host
         return urlunsplit(
             SplitResult(
                 parts.scheme, netloc, parts.path, WITHHELD if parts.query else "", ""
@@ -103,9 +102,8 @@ def is_loopback(address: str) -> bool:
 def join_address(base: str, path: str) -> str:
     """Put a path behind an address; the queries of both stay."""
     parts, added = urlsplit(base), urlsplit(path)
+    whole = parts.path
     if added.path:
         whole = f"{parts.path.rstrip('/')}/{added.path.lstrip('/')}"
-    else:
-        whole = parts.path
     query = "&".join(filter(None, (parts.query, added.query)))
     return urlunsplit(SplitResult(parts.scheme, parts.netloc, whole, query, ""))

@@ -115,9 +115,8 @@ class VendorClient:
             trust_env=False,
             headers={"User-Agent": "amplifier"},
         )
-        if proxy is None:
-            way = ""
-        else:
+        way = ""
+        if proxy is not None:
             way = f" through the proxy {shown_address(proxy)}"
         return cls(
             address,
@@ -184,9 +183,8 @@ class VendorClient:
 
     async def _send(self, call: Exchange) -> httpx2.Response:
         """Send the call, and once more when a pooled connection turns out to be closed."""
-        if call.body is None:
-            content = None
-        else:
+        content = None
+        if call.body is not None:
             content = write_json(call.body)
         is_new = not self._keeps
 
@@ -221,10 +219,9 @@ class VendorClient:
                     part = "a name that is none"
                 raise ConfigurationError(f"The header {name!r} has {part}")
         address = join_address(self.address, call.path)
+        method = "POST"
         if content is None:
             method = "GET"
-        else:
-            method = "POST"
         try:
             request = self._http.build_request(
                 method, address, content=content, headers=call.headers

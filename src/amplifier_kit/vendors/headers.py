@@ -99,10 +99,8 @@ def rate_limits(headers: Mapping[str, str]) -> Iterator[RateLimit]:
     """Yield the limits that the headers tell of, in their order."""
     for name, value in headers.items():
         match = _REMAINING.fullmatch(name)
-        limit, remaining = (
-            _figure(headers.get(name.replace("remaining", "limit"))),
-            _figure(value),
-        )
+        limit = _figure(headers.get(name.replace("remaining", "limit")))
+        remaining = _figure(value)
         if match and limit is not None and remaining is not None:
             yield RateLimit(
                 dimension=match[1] or match[2] or "requests",

@@ -67,10 +67,9 @@ def read_object(text: str) -> JSONObject:
 
 def read_tokens(counts: JSONValue, key: str) -> int | None:
     """Return a count out of the vendor's figures; `None` where there is none, or something else."""
+    value = None
     if isinstance(counts, Mapping):
         value = counts.get(key)
-    else:
-        value = None
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return None

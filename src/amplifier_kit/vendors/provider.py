@@ -153,10 +153,8 @@ class VendorProvider(BaseProvider):
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is, with the model of its configuration."""
-        model, variable = (
-            self.config.default_model or self.standard_model,
-            self.key_source(),
-        )
+        model = self.config.default_model or self.standard_model
+        variable = self.key_source()
         return ProviderInfo(
             id=self.name,
             display_name=self.name,
@@ -291,10 +289,8 @@ class VendorProvider(BaseProvider):
 
     def name_error(self, error: LLMError, model: str | None) -> None:
         """Let an error say whose it is, no secret, and nothing that cannot be written."""
-        error.provider, error.model = (
-            error.provider or self.mounted_name,
-            error.model or model,
-        )
+        error.provider = error.provider or self.mounted_name
+        error.model = error.model or model
         for told in filter(None, (error, error.__cause__)):
             told.args = tuple(
                 storable(self.withholder.text(part)) if isinstance(part, str) else part

@@ -92,10 +92,9 @@ def _may_pass(config: VendorConfig, error: BaseException) -> bool:
 def _delay(config: VendorConfig, state: RetryCallState) -> float:
     """Return the wait: doubled each time, spread, capped, stretched as the error says, never below what was asked."""
     error = _failure(state)
+    spread = 0.0
     if config.retry_jitter:
         spread = _SPREAD
-    else:
-        spread = 0.0
     base = wait_exponential(
         multiplier=config.min_retry_delay, max=config.max_retry_delay
     )(state)

@@ -35,10 +35,9 @@ def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransp
     is_plain = address.startswith("http:") and (
         proxy is None or proxy.startswith("http:")
     )
+    kept = _MOST_KEPT
     if is_loopback(address):
         kept = 0
-    else:
-        kept = _MOST_KEPT
     return ClosingTransport(
         # Without certificates to load, a context is made in no time.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,

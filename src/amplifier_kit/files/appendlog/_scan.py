@@ -75,10 +75,9 @@ class Damage:
     kept_in: Path | None = None
 
     def __str__(self) -> str:
+        place = "left where it is"
         if self.kept_in:
             place = f"moved to {self.kept_in}"
-        else:
-            place = "left where it is"
         return f"line {self.line}, {len(self.data):,} bytes: {self.reason}; {place}"
 
 
@@ -209,10 +208,9 @@ def _read(line: bytes, check: Check | None) -> AppendedRecord | str:
         record = decode_line(line)
     except ValueError as error:
         return str(error)
+    problem = None
     if check is not None and record.kind != HEADER:
         problem = check(record)
-    else:
-        problem = None
     if problem is None:
         return record
     return problem

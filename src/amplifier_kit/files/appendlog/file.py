@@ -180,17 +180,12 @@ class AppendLogFile:
         _disk.discard_swap(self.path)
         data = _disk.read_all(self._handle)
         found = scan(self.path, data, self.expected)
-        self.records, self.damage, self.end = (
-            tuple(found.records),
-            tuple(found.damage),
-            len(data),
-        )
+        self.records = tuple(found.records)
+        self.damage = tuple(found.damage)
+        self.end = len(data)
         self._is_new = not data
         if not data.endswith(b"\n"):
-            if data:
-                self._before = b"\n"
-            else:
-                self._before = self._header()
+            self._before = b"\n" if data else self._header()
         if found.damage or (data and not found.has_header):
             # A full disk keeps nobody from reading: the damage then stays where it is, and is found again.
             with suppress(OSError):

@@ -212,14 +212,12 @@ def _text(value: bytes) -> str:
 
 
 def _unreachable(url: WebUrl, error: Exception) -> HostUnreachableError:
+    words = "broke the connection"
     if isinstance(error, httpcore2.TimeoutException):
         words = "was silent for too long"
-    else:
-        words = "broke the connection"
+    detail = ""
     if str(error):
         detail = f" ({error})"
-    else:
-        detail = ""
     return HostUnreachableError(
         str(url), f"the server {words}{detail}; try again later"
     )

@@ -67,10 +67,8 @@ class DomainPattern:
         Raises:
             ValueError: it can match no host, such as one with a scheme or a path.
         """
-        below_only, in_brackets = (
-            text.startswith("*."),
-            text.startswith("[") and text.endswith("]"),
-        )
+        below_only = text.startswith("*.")
+        in_brackets = text.startswith("[") and text.endswith("]")
         try:
             host = read_host(
                 text[2:] if below_only else text[1:-1] if in_brackets else text
@@ -181,10 +179,9 @@ class NetPolicy:
             entry.holds(address, url.port) for entry in self.allowed_addresses
         ):
             return
+        leads = "leads to"
         if url.address is not None:
             leads = "is"
-        else:
-            leads = "leads to"
         raise AddressRefusedError(
             str(url),
             f"the host {leads} an address that is not public ({reason}); only public ones are fetched",
@@ -200,10 +197,9 @@ class NetPolicy:
 
 def _held_host(url: WebUrl) -> str:
     """Return the IPv4 address that a host of IPv6 leads to; empty for all else."""
+    held = None
     if isinstance(url.address, IPv6Address):
         held = held_address(url.address)
-    else:
-        held = None
     if held is None:
         return ""
     return str(held)

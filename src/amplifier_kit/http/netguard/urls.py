@@ -61,10 +61,9 @@ class WebUrl:
     @property
     def authority(self) -> str:
         """The host, with its port where that is not the scheme's own: what goes into the header `Host`."""
+        host = self.host
         if ":" in self.host:
             host = f"[{self.host}]"
-        else:
-            host = self.host
         if self.port == _PORTS[self.scheme]:
             return host
         return f"{host}:{self.port}"
@@ -177,10 +176,9 @@ def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
     if not match[2]:
         return host, None
     # `int` takes quadratic time, and refuses more than some thousand digits
+    port = 0
     if len(match[2]) <= 5:
         port = int(match[2])
-    else:
-        port = 0
     if not 0 < port < 65536:
         refuse("the port is a number from 1 to 65535")
     return host, port

@@ -109,9 +109,8 @@ def _call(
     raw = text(item, "arguments") or ""
     read = read_arguments(raw)
     name = tool_name(item, names)
-    if name:
-        problem = read.problem
-    else:
+    problem = read.problem
+    if not name:
         problem = "The call names no tool."
     return ToolCall(
         id=identity,
@@ -139,17 +138,12 @@ def _blocks(item: Mapping[str, JSONValue]) -> Iterator[ContentBlock]:
 
 def _said(item: Mapping[str, JSONValue]) -> Iterator[ContentBlock]:
     phase = text(item, "phase")
-    extras: JSONObject
+    extras: JSONObject = {}
     if phase:
-        extras = {PHASE: phase}
-    else:
-        extras = {}
+        extras[PHASE] = phase
     for part in mappings(item, "content"):
-        if text(part, "type") == "output_text":
-            said = text(part, "text")
-        else:
-            said = text(part, "refusal")
-        if said:
+        key = "text" if text(part, "type") == "output_text" else "refusal"
+        if said := text(part, key):
             yield TextBlock(text=storable(said), extras=extras)
 
 
@@ -177,10 +171,8 @@ def _thoughts(
 
 
 def _usage(usage: Mapping[str, JSONValue]) -> Usage | None:
-    read, written = (
-        read_tokens(usage, "input_tokens"),
-        read_tokens(usage, "output_tokens"),
-    )
+    read = read_tokens(usage, "input_tokens")
+    written = read_tokens(usage, "output_tokens")
     if read is None or written is None:
         return None
     details = mapping(usage, "input_tokens_details")

@@ -61,10 +61,8 @@ class Drafts:
             data: the event.
             item: the item in it, or what is known of one.
         """
-        name, number = (
-            text(data, "item_id") or text(item, "id"),
-            data.get("output_index"),
-        )
+        name = text(data, "item_id") or text(item, "id")
+        number = data.get("output_index")
         keys = [key for key in (name, number) if isinstance(key, (int, str))]
         draft = next(
             (self._known[key] for key in keys if key in self._known), None

@@ -185,10 +185,8 @@ def _item(
 
 def _reasoning(block: ReasoningBlock, *, is_stored: bool) -> JSONObject | None:
     """Write reasoning that the vendor can read again: encrypted, or stored under its id."""
-    identity, encrypted = (
-        text(block.extras, "id"),
-        text(block.extras, "encrypted_content"),
-    )
+    identity = text(block.extras, "id")
+    encrypted = text(block.extras, "encrypted_content")
     # the API refuses reasoning that it can neither decrypt nor find
     if not identity or not (encrypted or is_stored):
         return None

@@ -79,9 +79,8 @@ class ResponsesProvider(VendorProvider):
         window = self._options.context_window
         if window is None:
             is_whole = self._options.enable_long_context or not facts.is_long
-            if is_whole:
-                window = facts.context_window
-            else:
+            window = facts.context_window
+            if not is_whole:
                 window = min(facts.context_window, _USUAL_WINDOW)
         return attrs.evolve(facts, context_window=window)
 
@@ -196,9 +195,8 @@ class ResponsesProvider(VendorProvider):
                         has_shown = has_shown or not _is_sign_of_life(item)
                         yield item
             except LLMError as error:
-                if has_shown:
-                    simpler = None
-                else:
+                simpler = None
+                if not has_shown:
                     simpler = self._simpler(request, error)
                 if simpler is None:
                     raise

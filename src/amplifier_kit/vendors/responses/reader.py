@@ -196,10 +196,8 @@ class ResponsesReader:
         if draft.kind != "function_call" or draft.name:
             return ()
         self._ids.discard(draft.call_id)
-        draft.call_id, draft.name = (
-            call_id(item, draft.place, self._ids),
-            tool_name(item, self.names),
-        )
+        draft.call_id = call_id(item, draft.place, self._ids)
+        draft.name = tool_name(item, self.names)
         self._ids.add(draft.call_id)
         return self._grow(
             draft, ("arguments", 0), text(item, "arguments") or "", always=True
@@ -251,10 +249,9 @@ class ResponsesReader:
 
     def _index(self, draft: OutputItemDraft, part: Part) -> int:
         """Return the content block of a part: reasoning and calls are one each, a message is one for each part."""
+        key = ("", 0)
         if draft.kind == "message":
             key = part
-        else:
-            key = ("", 0)
         if key not in draft.indexes:
             draft.indexes[key] = self._blocks
             self._blocks += 1
