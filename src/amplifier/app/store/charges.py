@@ -104,9 +104,8 @@ def _debts_to(store: SessionStore, session_id: str) -> Sequence[_Debt]:
     """Return what the children of a session owe. It blocks: call it in a thread."""
     (family,) = store.families([session_id])
     debts: defaultdict[str | None, list[_Debt]] = defaultdict(list)
-    for session in family[
-        :-1
-    ]:  # children before their parents, the session itself last
+    # children before their parents, the session itself last
+    for session in family[:-1]:
         below = debts[session.record.session_id]
         # One that cannot be read is reported where it is resumed itself.
         with suppress(ConfigError, OSError):
@@ -128,11 +127,10 @@ def _debts_of(session: StoredSession, below: Sequence[_Debt]) -> Iterator[_Debt]
         spent, before = subtracted(total, before), total
         if recorded is not None and recorded.turn_id == turn.turn_id:
             continue
+        is_owed = bool(turn.works_for)
         if turn.works_for is None:
             # It may be running now, in a process of an earlier version.
             is_owed = holder_of(session.folder) is None
-        else:
-            is_owed = bool(turn.works_for)
         nested = [
             each.to_charge for each in below if each.is_open_in(turn, [turn.turn_id])
         ]

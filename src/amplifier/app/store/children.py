@@ -60,9 +60,8 @@ class StoredChildren:
             ConfigError: its record is too large, damaged, or a newer version's.
             OSError: the system refuses.
         """
-        async with self.store.open(
-            self._new(record), durability=self.durability
-        ) as kept:
+        new = self._new(record)
+        async with self.store.open(new, durability=self.durability) as kept:
             kept.clean_with(self.clean())
             # Before the first record: a kill in the child's turn must show which turn
             # of its parent owes it.

@@ -64,10 +64,7 @@ def export(
     if clean is not None:
         # Both at once, as the two blocks of a message: what cleans takes messages alone.
         cleaned = clean({"content": [record.name or "", record.prompt]})["content"]
-        if isinstance(cleaned, list):
-            name, prompt = cleaned
-        else:
-            name, prompt = ("", "")
+        name, prompt = cleaned if isinstance(cleaned, list) else ("", "")
         record = attrs.evolve(record, name=str(name) or None, prompt=str(prompt))
         lines = tuple(
             attrs.evolve(line, message=clean(line.message)) for line in history.lines
@@ -86,15 +83,10 @@ def portable(record: SessionRecord, history: StoredHistory) -> JSONObject:
     about: JSONObject = {
         key: value for key, value in record.to_dict().items() if key not in _LEFT_OUT
     }
-    messages: list[JSONValue] = [
+    said: list[JSONValue] = [
         {"turn": line.turn, "message": line.message} for line in history.lines
     ]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "session": about,
-        "messages": messages,
-    }
+    return {"format": FORMAT, "version": VERSION, "session": about, "messages": said}
 
 
 def _facts(record: SessionRecord) -> Iterator[tuple[str, str]]:
@@ -158,9 +150,7 @@ def _title(record: SessionRecord) -> str:
 def _who(message: MessageDict) -> str:
     role, name = str(message.get("role")), message.get("name")
     if role == "tool":
-        if name:
-            return f"Tool {name}"
-        return "Tool"
+        return f"Tool {name or ''}".rstrip()
     return {"user": "Person", "assistant": "Agent"}.get(role, role)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
@@ -14,6 +13,7 @@ from uuid import uuid4
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.index import make_private
 from amplifier_kit.files.private_append import make_folders
 from amplifier_kit.quotas import Balance, Claim, Refusal, Reservation
 from amplifier_kit.windows import Bucket, balance_of, bucket_of, refused
@@ -54,11 +54,7 @@ CREATE TABLE IF NOT EXISTS pauses (account TEXT PRIMARY KEY, until REAL) WITHOUT
 
 @attrs.frozen(eq=False)
 class FileQuotas:
-    """The accounts of a file as `amplifier_kit.quotas.QuotaStore`.
-
-    Args:
-        path: the file; it is made when something is first reserved or paused.
-    """
+    """The accounts of a file, made when something is first reserved or paused, as `amplifier_kit.quotas.QuotaStore`."""
 
     path: Path
 
@@ -120,7 +116,8 @@ class FileQuotas:
             import sqlite3
         except ImportError as error:
             raise StoreError("Limits of a server need Python's sqlite3") from error
-        self._make()
+        make_folders(self.path.parent)
+        make_private(self.path)
         try:
             opened = sqlite3.connect(self.path, timeout=_TIMEOUT, isolation_level=None)
             with closing(opened) as connection:
@@ -134,12 +131,6 @@ class FileQuotas:
         except sqlite3.Error as error:
             remedy = "delete it while no server runs; it has the spending of this month"
             raise StoreError(f"{str(self.path)!r}: {error}; {remedy}") from error
-
-    def _make(self) -> None:
-        make_folders(self.path.parent)
-        # for this user alone; SQLite would make it as the umask says
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

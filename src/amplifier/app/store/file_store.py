@@ -34,7 +34,6 @@ from amplifier.app.store.stored_questions import (
 from amplifier.app.store.writer import EVENTS, JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import read_document
-from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import (
     LeaseHeldError,
     LeaseLostError,
@@ -64,12 +63,9 @@ _OTHERS: Final = frozenset({METADATA, JOURNAL, TRANSCRIPT, EVENTS, LEASE, QUESTI
 
 @attrs.frozen
 class FileSessionStore:
-    """The sessions of a project as `amplifier_sdk.stores.SessionStore`.
+    """The sessions of a project, `files`, as `amplifier_sdk.stores.SessionStore`.
 
     What a process has open with `ProjectSessions.open` it alone writes, and what is leased here no process opens.
-
-    Args:
-        files: the sessions.
     """
 
     files: ProjectSessions
@@ -82,7 +78,7 @@ class FileSessionStore:
     async def acquire(self, session_id: str, *, owner: str, period: float) -> Lease:
         """Take the lease on a session; see the protocol."""
         folder = self.files.folder(session_id)
-        return await _run(_acquire, folder, session_id, owner, period)
+        return await _run(take_lease, folder, session_id, owner, period)
 
     async def renew(self, lease: Lease) -> None:
         """Have a lease end a whole period from now."""
@@ -150,11 +146,7 @@ class FileSessionStore:
         self, session_id: str | None = None
     ) -> tuple[StoredQuestion, ...]:
         """Return the questions of a session, or of all, in the order of their ids."""
-        if session_id is None:
-            folders = await _run(self._folders)
-        else:
-            folders = [self.files.folder(session_id)]
-        return await _run(_questions, folders)
+        return await _run(self._questions, session_id)
 
     async def read_record(self, session_id: str) -> JSONObject | None:
         """Return who a session is; `None` where there is none."""
@@ -219,6 +211,13 @@ class FileSessionStore:
             if question_id in read_questions(folder):
                 return folder
         return None
+
+    def _questions(self, session_id: str | None) -> tuple[StoredQuestion, ...]:
+        folders = self._folders()
+        if session_id is not None:
+            folders = [self.files.folder(session_id)]
+        found = [each for folder in folders for each in read_questions(folder).values()]
+        return tuple(sorted(found, key=lambda question: question.question_id))
 
     def _list(self, limit: int, children: bool) -> tuple[JSONObject, ...]:
         found = self.files.all(children=children)[:limit]
@@ -286,11 +285,6 @@ class FileSessionStore:
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run what blocks in a thread."""
     return await to_thread.run_sync(partial(function, *args, **kwargs))
-
-
-def _acquire(folder: Path, session_id: str, owner: str, period: float) -> Lease:
-    make_folders(folder)
-    return take_lease(folder, session_id, owner, period)
 
 
 def _renew(folder: Path, lease: Lease) -> None:
@@ -392,18 +386,12 @@ def _answer(folder: Path, question_id: str, answer: str, by: str) -> StoredQuest
 
     try:
         with changing_questions(folder) as questions:
-            answered = questions[question_id].with_answer(
-                answer, by=by, now=time.time()
-            )
+            question, now = questions[question_id], time.time()
+            answered = question.with_answer(answer, by=by, now=now)
             questions[question_id] = answered
     except LockedError as error:
         raise StoreUnavailableError(str(error)) from error
     return answered
-
-
-def _questions(folders: Sequence[Path]) -> tuple[StoredQuestion, ...]:
-    found = [each for folder in folders for each in read_questions(folder).values()]
-    return tuple(sorted(found, key=lambda question: question.question_id))
 
 
 def _mark(folder: Path) -> str:

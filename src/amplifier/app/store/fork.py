@@ -90,10 +90,9 @@ def with_turns(
 ) -> list[TranscriptLine]:
     """Say to which turns the messages of a repaired history belong: those that were put in, to that before them."""
     turns = {id(line.message): line.turn for line in lines}
+    turn = ""
     if lines:
         turn = lines[0].turn
-    else:
-        turn = ""
     result: list[TranscriptLine] = []
     for at, message in enumerate(messages):
         turn = turns.get(id(message), turn)

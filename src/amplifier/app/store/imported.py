@@ -72,10 +72,8 @@ async def import_session(
         OSError: the system refuses.
     """
     record, lines = await to_thread.run_sync(_read_clean, path)
-    if (
-        await to_thread.run_sync(read_record, store.folder(record.session_id))
-        is not None
-    ):
+    folder = store.folder(record.session_id)
+    if await to_thread.run_sync(read_record, folder) is not None:
         record = attrs.evolve(record, session_id=str(uuid4()))
     told = with_turns(repair([line.message for line in lines]).messages, lines)
     async with store.open(attrs.evolve(record, working_dir=working_dir)) as kept:
@@ -92,33 +90,26 @@ def _read_clean(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
     for line in lines:
         # The names of turns are text of the file, too, and appear in messages and
         # traces.
-        turns.setdefault(
-            line.turn,
-            line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}",
-        )
+        is_clean = _is_clean(line.turn, redactor)
+        name = line.turn if is_clean else f"turn-{len(turns) + 1}"
+        turns.setdefault(line.turn, name)
     lines = [
         attrs.evolve(
             line, turn=turns[line.turn], message=clean_message(line.message, redactor)
         )
         for line in lines
     ]
-    if _is_clean(record.session_id, redactor):
-        session_id = record.session_id
-    else:
-        session_id = str(uuid4())
-    if record.name is None:
-        name = None
-    else:
-        name = redactor.redact_text(record.name)
     cleaned = attrs.evolve(
         record,
-        session_id=session_id,
-        name=name,
         tags=tuple(map(redactor.redact_text, record.tags)),
         prompt=redactor.redact_text(record.prompt),
         # Counted anew from what the spending says: the two must not differ.
         usage={},
     )
+    if not _is_clean(record.session_id, redactor):
+        cleaned = attrs.evolve(cleaned, session_id=str(uuid4()))
+    if record.name is not None:
+        cleaned = attrs.evolve(cleaned, name=redactor.redact_text(record.name))
     spent = Spending.from_dict(record.spending or record.spending_of_usage)
     return cleaned.with_spending(spent.to_dict()), lines
 

@@ -19,7 +19,14 @@ import attrs
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["INDEX", "MIN_SESSIONS", "IndexRow", "SessionIndex", "signature_of"]
+__all__ = [
+    "INDEX",
+    "MIN_SESSIONS",
+    "IndexRow",
+    "SessionIndex",
+    "make_private",
+    "signature_of",
+]
 
 INDEX: Final = "sessions.index"
 """The file's name, beside the folder of the sessions."""
@@ -77,11 +84,7 @@ class IndexRow(NamedTuple):
 
 @attrs.frozen
 class SessionIndex:
-    """The index in a file. No method raises where the file is missing, damaged, locked, or may not be written.
-
-    Args:
-        path: the file.
-    """
+    """The index in a file. No method raises where the file is missing, damaged, locked, or may not be written."""
 
     path: Path
 
@@ -98,7 +101,7 @@ class SessionIndex:
     def update(self, rows: Iterable[IndexRow], gone: Iterable[str]) -> None:
         """Store rows and remove those of folders that are gone: all of it, or nothing."""
         with suppress(OSError):
-            _make_private(self.path)
+            make_private(self.path)
         with self._connected() as connection:
             # a newer version knows better what its index holds
             if connection is None or _version_of(connection) not in (0, _VERSION):
@@ -197,7 +200,7 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
-def _make_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Make an empty file for this user alone; SQLite would make one as the umask says."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -71,11 +71,7 @@ class InterruptedTurn:
     works_for: str | None = None
 
     def total(self, before: Amounts) -> Amounts:
-        """Return what the session has spent by the end of the turn.
-
-        Args:
-            before: what its record says, which may be newer.
-        """
+        """Return what the session has spent by the end of the turn; its record, `before`, may be newer."""
         known = before if self.spending is None else self.spending
         return highest(before, added(known, *self.owed))
 
@@ -212,11 +208,8 @@ def _arguments_of(call: OpenCall, messages: Sequence[MessageDict]) -> str:
     """Return what a call of the last message of a model was made with, as JSON text."""
     for message in reversed(messages):
         if message.get("role") == "assistant":
-            content = Message.from_dict(message).content
-            blocks = () if isinstance(content, str) else content
-            calls = (block for block in blocks if isinstance(block, ToolCallBlock))
-            made = (block.input for block in calls if block.id == call.id)
-            return json.dumps(next(made, {}), ensure_ascii=False)
+            made = tool_calls_of(message).get(call.id, {})
+            return json.dumps(made, ensure_ascii=False)
     return ""
 
 
@@ -271,12 +264,9 @@ class _Turn:
         self._answer()
         if not self.has_ended and _waits_for_answer(self.messages[-1]):
             # What the model had written of it is in no journal.
+            metadata = {"incomplete": True, **_MADE_UP}
             self.messages.append(
-                {
-                    "role": "assistant",
-                    "content": _INCOMPLETE,
-                    "metadata": {"incomplete": True, **_MADE_UP},
-                }
+                {"role": "assistant", "content": _INCOMPLETE, "metadata": metadata}
             )
         return InterruptedTurn(
             turn_id=self.turn_id,
@@ -318,10 +308,8 @@ class _Turn:
         if was_started:
             self.in_doubt.append(call.name)
             self.arguments.append(_arguments_of(call, self.messages))
-        else:
-            self.not_started.append(call.name)
-        if was_started:
             text = IN_DOUBT
         else:
+            self.not_started.append(call.name)
             text = _NOT_STARTED
         return tool_message(call.id, call.name, text, metadata=_MADE_UP)

@@ -211,31 +211,27 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
     """Return a record without secrets in what was said; what says which turn and call it is stays."""
     match record:
         case TurnStarted(prompt=prompt):
-            return attrs.evolve(
-                record, prompt=_text(clean({"role": "user", "content": prompt}))
-            )
+            said: MessageDict = {"role": "user", "content": prompt}
+            return attrs.evolve(record, prompt=_text(clean(said)))
         case MessageWritten(message=message):
             return attrs.evolve(record, message=clean(message))
         case CallFinished(call_id=call, output=output):
-            return attrs.evolve(
-                record, output=_text(clean(tool_message(call, "", output)))
-            )
+            answer = clean(tool_message(call, "", output))
+            return attrs.evolve(record, output=_text(answer))
         case CallStarted() | CallAsked() | CallAnswered() | TurnEnded():
             return record
 
 
 def _withheld(record: JournalRecord, written: JournalRecord) -> Iterator[str]:
     """Yield the ids of the calls of a message that are not written as the model made them."""
-    if not isinstance(record, MessageWritten) or not isinstance(
-        written, MessageWritten
-    ):
-        return
-    if written.message == record.message:
-        return
-    stored = tool_calls_of(written.message)
-    for call_id, arguments in tool_calls_of(record.message).items():
-        if stored.get(call_id) != arguments:
-            yield call_id
+    match record, written:
+        case MessageWritten(message=made), MessageWritten(message=kept) if made != kept:
+            stored = tool_calls_of(kept)
+            for call_id, arguments in tool_calls_of(made).items():
+                if stored.get(call_id) != arguments:
+                    yield call_id
+        case _:
+            return
 
 
 def _text(message: MessageDict) -> str:

@@ -18,6 +18,7 @@ import attrs
 from amplifier.app.store.writer import JOURNAL
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import read_document
+from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import (
@@ -100,7 +101,7 @@ def require_unleased(
 
 
 def take_lease(folder: Path, session_id: str, owner: str, period: float) -> Lease:
-    """Take the lease of a session.
+    """Take the lease of a session, whose folder is made where it is missing.
 
     Raises:
         LeaseHeldError: somebody has it, or has the session open.
@@ -109,6 +110,7 @@ def take_lease(folder: Path, session_id: str, owner: str, period: float) -> Leas
     """
     from amplifier_kit.files.locks import LockedError, WriterLock
 
+    make_folders(folder)
     try:
         lock = WriterLock.take(folder / JOURNAL)
     except LockedError as error:

@@ -23,23 +23,19 @@ def find_recorded(
     Raises:
         ConfigError: it was recorded and cannot be read.
     """
-    folder = store.folder(record.session_id)
     if record.parent_id is not None and record.plan is not None:
-        root = _root_of(store, record)
-        if root is None:
-            known = None
-        else:
+        root, known = _root_of(store, record), None
+        if root is not None:
             known = find_recorded(store, root)
-        if known is None:
-            known = RecordedComposition(plan={})
         return attrs.evolve(
-            known,
+            known or RecordedComposition(plan={}),
             plan=record.plan,
             is_literal=True,
             agent_name=record.agent_name or "",
             provider=None,
             model=None,
         )
+    folder = store.folder(record.session_id)
     recorded = read_recorded(folder)
     # Lost is not the same as never recorded: nothing else may stand in for it unasked.
     if recorded is None and record.has_composition:

@@ -124,9 +124,7 @@ def replace_entries(folder: Path, log: LogName, content: SessionLog) -> None:
         OSError: they were not stored; the old ones stay.
     """
     name, expected = _LOGS[log]
-    began = content.began
-    if began is None:
-        began = time.time()
+    began = time.time() if content.began is None else content.began
     write_private(folder / name, _header(expected, began) + _lines(content.entries))
 
 

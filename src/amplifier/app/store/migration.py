@@ -42,20 +42,16 @@ _ALL: Final = 1_000_000
 
 _OWNER: Final = "amplifier session move"
 _PERIOD: Final = 60.0
-_LOGS: Final[tuple[LogName, ...]] = (
-    "journal",
-    "transcript",
-    "events",
-)
+_LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript", "events")
 
 
 @attrs.frozen(kw_only=True)
 class Migration:
-    """What became of the sessions of a store: ids.
+    """What became of the sessions of a store, or of a project: ids.
 
     Args:
-        moved: those that are in the other store now.
-        open: those that somebody writes; they stay, with their families.
+        moved: those that are in the other one now.
+        open: those that somebody writes; they stay, from a store with their families.
         taken: those whose id another session there has; likewise.
         refused: those that cannot be moved as they are, with the reason; likewise.
     """
@@ -157,9 +153,8 @@ async def _family(store: SessionStore, root: str) -> list[str]:
     """Return a session and all that came of it, parents before their children."""
     found = [root]
     for session_id in found:  # which grows
-        found += [
-            child for child in await store.children(session_id) if child not in found
-        ]
+        children = await store.children(session_id)
+        found += [child for child in children if child not in found]
     return found
 
 
@@ -212,10 +207,10 @@ async def _copy(source: SessionStore, target: SessionStore, lease: Lease) -> Non
             return
         raise _TakenError(session_id)
     # Of its turns it says nothing yet: a session that lacks what was said counts as damaged.
-    first: JSONObject = {
+    incomplete: JSONObject = {
         key: content.record[key] for key in _FIRST if key in content.record
     }
-    incomplete: JSONObject = {**first, _INCOMPLETE: True}
+    incomplete[_INCOMPLETE] = True
     await target.write_record(lease, incomplete)
     for name, document in content.documents.items():
         await target.write_document(lease, name, document)

@@ -16,6 +16,7 @@ import attrs
 
 from amplifier.app.directories import Places
 from amplifier.app.store.index import INDEX, SessionIndex
+from amplifier.app.store.migration import Migration
 from amplifier.app.store.selection import outlines_in
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_metadata, read_outline
@@ -24,7 +25,7 @@ from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["Move", "MovedProject", "move_sessions", "moved_projects", "project_at"]
+__all__ = ["MovedProject", "move_sessions", "moved_projects", "project_at"]
 
 _LOOKS: Final = 20
 """How many sessions are asked where they worked."""
@@ -36,21 +37,6 @@ class MovedProject:
 
     root: Path
     session_count: int
-
-
-@attrs.frozen(kw_only=True)
-class Move:
-    """What became of the sessions of another project: ids.
-
-    Args:
-        moved: those that are in this project now.
-        open: those that some process has open; they stay.
-        taken: those whose id a session of this project has; they stay.
-    """
-
-    moved: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-    taken: tuple[str, ...] = ()
 
 
 def moved_projects(places: Places) -> Iterator[MovedProject]:
@@ -73,7 +59,7 @@ def project_at(folder: Path, places: Places) -> Places:
     return Places(working_dir=root, home=places.home, root=root)
 
 
-def move_sessions(source: Places, target: Places) -> Move:
+def move_sessions(source: Places, target: Places) -> Migration:
     """Move the sessions of a project to another one. It blocks: call it in a thread.
 
     Raises:
@@ -100,7 +86,7 @@ def move_sessions(source: Places, target: Places) -> Move:
     SessionIndex(source.state / INDEX).forget(
         [folder_name(session_id) for session_id in moved]
     )
-    return Move(moved=tuple(moved), open=tuple(open_), taken=tuple(taken))
+    return Migration(moved=tuple(moved), open=tuple(open_), taken=tuple(taken))
 
 
 def _move(folder: Path, goal: Path, old: Path, new: Path) -> None:

@@ -68,25 +68,18 @@ def _revealed(
     stored: JSONValue, live: Sequence[object], path: str, problems: list[Problem]
 ) -> object:
     if stored == WITHHELD:
-        found = next(
-            (value for value in live if value is not None and value != WITHHELD), None
-        )
-        if found is None:
-            problems.append(
-                Problem(
-                    path,
-                    "this secret is not stored, and neither settings nor environment have it now",
-                )
-            )
-        return found
+        for value in live:
+            if value is not None and value != WITHHELD:
+                return value
+        told = "this secret is not stored, and neither settings nor environment have it now"
+        problems.append(Problem(path, told))
+        return None
     if isinstance(stored, Mapping):
         known = [value for value in live if isinstance(value, Mapping)]
+        begin = f"{path}." if path else ""
         return {
             key: _revealed(
-                value,
-                [each.get(key) for each in known],
-                f"{path}.{key}" if path else key,
-                problems,
+                value, [each.get(key) for each in known], f"{begin}{key}", problems
             )
             for key, value in stored.items()
         }

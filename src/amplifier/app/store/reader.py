@@ -11,7 +11,12 @@ import attrs
 
 from amplifier.app.store.interrupted import InterruptedTurn, join_turns, read_turns
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
-from amplifier.app.store.transcript import EXPECTED, TranscriptLine, read_lines
+from amplifier.app.store.transcript import (
+    EXPECTED,
+    TranscriptLine,
+    place_behind,
+    read_lines,
+)
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
 from amplifier_kit.files.appendlog import (
     Damage,
@@ -20,6 +25,7 @@ from amplifier_kit.files.appendlog import (
     LogFormatError,
     read_log,
 )
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
@@ -57,11 +63,7 @@ class StoredHistory:
         return [line.message for line in self.lines]
 
     def problems(self, *, is_open: bool = False) -> tuple[tuple[str, str], ...]:
-        """Say what could not be read, by the name of its file.
-
-        Args:
-            is_open: a process has the session, and a line may be half written.
-        """
+        """Say what could not be read, by the name of its file; in a session that is open a line may be half written."""
         return tuple(
             (file, f"line {piece.line}: {piece.reason}")
             for file, piece in self.damage
@@ -99,19 +101,13 @@ def read_history(folder: Path) -> StoredHistory:
     # A turn that was being moved when the program ended stands in both files: the
     # journal's copy counts, since it is complete.
     kept = [line for line in lines if line.is_closed or line.turn not in told]
-    if kept:
-        first = kept[-1].at + 1
-    else:
-        first = 0
     running = [(turn.turn_id, message) for turn in turns for message in turn.messages]
+    kept += [
+        TranscriptLine(at=at, turn=turn, message=said)
+        for at, (turn, said) in enumerate(running, place_behind(kept))
+    ]
     return StoredHistory(
-        lines=(
-            *kept,
-            *(
-                TranscriptLine(at=first + at, turn=turn, message=said)
-                for at, (turn, said) in enumerate(running)
-            ),
-        ),
+        lines=tuple(kept),
         interrupted=join_turns(turns),
         damage=(
             *((JOURNAL, piece) for piece in journal.damage),
@@ -155,11 +151,7 @@ def words_of(message: MessageDict) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    if isinstance(content, (list, tuple)):
-        blocks = content
-    else:
-        blocks = ()
-    return "\n".join(filter(None, map(_words, blocks)))
+    return "\n".join(filter(None, map(_words, as_list(content))))
 
 
 def _read(folder: Path, name: str, expected: Expected) -> LogContent:
@@ -195,11 +187,11 @@ def _words(block: JSONValue) -> str:
 
 def _named(block: Mapping[str, JSONValue]) -> str:
     """Return what stands for media: the kind and the name, never the data."""
-    source = block.get("source")
-    name = source.get("name") if isinstance(source, Mapping) else None
-    return (
-        f"[{block['type']} {name}]" if isinstance(name, str) else f"[{block['type']}]"
-    )
+    match block.get("source"):
+        case {"name": str() as name}:
+            return f"[{block['type']} {name}]"
+        case _:
+            return f"[{block['type']}]"
 
 
 def _written(value: JSONValue) -> str:

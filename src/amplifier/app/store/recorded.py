@@ -15,10 +15,11 @@ import attrs
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_kit.files.open_flags import READ
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
     "COMPOSITION",
@@ -27,6 +28,7 @@ __all__ = [
     "PlanFile",
     "RecordedComposition",
     "read_recorded",
+    "write_changed",
     "write_recorded",
 ]
 
@@ -76,10 +78,8 @@ class PlanFile:
         if not path.is_file():
             path.stat()
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        return cls(
-            path=str(path.absolute()),
-            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        )
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return cls(path=str(path.absolute()), sha256=digest)
 
     def is_unchanged(self) -> bool:
         """Tell whether the file is there and as it was."""
@@ -123,12 +123,7 @@ class RecordedComposition:
         Raises:
             ConfigError: it is too large to be read again.
         """
-        data = to_json(self)
-        fields: JSONObject
-        if isinstance(data, dict):
-            fields = dict(data)
-        else:
-            fields = {}
+        fields = as_object(to_json(self))
         written = (json.dumps({"version": VERSION, **fields}, indent=1) + "\n").encode()
         if len(written) > MAX_BYTES:
             told = f"it has {len(written):,} bytes; {MAX_BYTES:,} can be read"
@@ -150,11 +145,8 @@ class RecordedComposition:
         if version != VERSION or isinstance(version, bool):
             told = f"{VERSION} is understood; got {version!r:.40}. A newer version of amplifier may have written it"
             raise ConfigError.of("version", told, subject=subject)
-        return read_config(
-            cls,
-            {key: value for key, value in data.items() if key != "version"},
-            subject=subject,
-        )
+        fields = {key: value for key, value in data.items() if key != "version"}
+        return read_config(cls, fields, subject=subject)
 
 
 def read_recorded(folder: Path) -> RecordedComposition | None:
@@ -196,7 +188,15 @@ def write_recorded(folder: Path, recorded: RecordedComposition) -> None:
         ConfigError: it is too large to be read again.
         OSError: the system refuses.
     """
-    content, file = recorded.to_bytes(), folder / COMPOSITION
+    write_changed(folder / COMPOSITION, recorded.to_bytes())
+
+
+def write_changed(file: Path, content: bytes) -> None:
+    """Write a file for this user alone, unless it holds that already.
+
+    Raises:
+        OSError: the system refuses.
+    """
     # A session that is only opened and read keeps the times of its files.
     if not file.is_file() or file.read_bytes() != content:
         write_private(file, content)

@@ -12,6 +12,7 @@ from typing import Final, Self
 import attrs
 
 from amplifier_kit.files.documents import MAX_BYTES
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.bounds import amount, number
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
@@ -183,11 +184,8 @@ class SessionRecord:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data, with the version of its form."""
-        data = to_json(attrs.evolve(self, further={}))
-        if isinstance(data, dict):
-            known = {key: value for key, value in data.items() if key != "further"}
-        else:
-            known = {}
+        known = as_object(to_json(attrs.evolve(self, further={})))
+        known.pop("further", None)
         return {**self.further, "version": VERSION, **known}
 
     def to_bytes(self) -> bytes:
@@ -222,16 +220,13 @@ class SessionRecord:
                 "version", f"{VERSION}; got {version!r:.40}", subject=subject
             )
         names = {field.name for field in attrs.fields(cls)} - {"further"}
-        record = read_config(
-            cls,
-            {key: value for key, value in data.items() if key in names},
-            subject=subject,
-        )
-        further = {
-            key: value
-            for key, value in data.items()
-            if key not in names and key not in ("version", CHECKSUM)
-        }
+        known, further = dict[str, JSONValue](), dict[str, JSONValue]()
+        for key, value in data.items():
+            if key in names:
+                known[key] = value
+            elif key not in ("version", CHECKSUM):
+                further[key] = value
+        record = read_config(cls, known, subject=subject)
         if further:
             return attrs.evolve(record, further=further)
         return record

@@ -49,7 +49,8 @@ async def fetch(store: SessionStore, session_id: str, folder: Path) -> bool:
     What the files say of it so far is gone: the store has the session, and a machine a copy of it.
     """
     record = await store.read_record(session_id)
-    await to_thread.run_sync(_empty, folder)
+    if await to_thread.run_sync(folder.exists):
+        await to_thread.run_sync(shutil.rmtree, folder)
     if record is None:
         return False
     logs = {log: await store.read_log(session_id, log) for log in _LOGS}
@@ -96,12 +97,11 @@ class SessionReplica:
             asked = anyio.current_time()
             try:
                 await self._persist(lambda: self.store.renew(self.lease))
+                self._renewed = asked
             except StoreUnavailableError as error:
                 # the next record of the journal is refused, where it does not come back
                 told, session_id = str(error), self.lease.session_id
                 report("store.lease_not_renewed", problem=told, session=session_id)
-            else:
-                self._renewed = asked
 
     async def append(self, records: Sequence[AppendedRecord]) -> None:
         """Store records of the journal.
@@ -171,9 +171,8 @@ class SessionReplica:
                 # it answers, and so it is this that it does not take
                 if self._renewed - begun >= _REFUSED * self.lease.period:
                     self.waits = False
-                    raise StoreError(
-                        f"The store takes no more of it: {error}"
-                    ) from error
+                    told = f"The store takes no more of it: {error}"
+                    raise StoreError(told) from error
                 await anyio.sleep(pause)
                 pause = min(2 * pause, longest)
 
@@ -186,11 +185,7 @@ class SessionReplica:
         # in the order in which the files were written: the journal has the turn until the transcript does
         await self.store_files()
         journal = await to_thread.run_sync(read_entries, self.folder, "journal")
-
-        async def replace() -> None:
-            await self.store.replace(self.lease, "journal", journal)
-
-        await self._persist(replace)
+        await self._persist(lambda: self.store.replace(self.lease, "journal", journal))
         self._count = len(journal.entries)
 
     async def store_files(self) -> None:
@@ -234,10 +229,8 @@ class SessionReplica:
 
     async def _store_questions(self) -> None:
         asked = await to_thread.run_sync(read_questions, self.folder)
-        known = {
-            each.question_id: each
-            for each in await self.store.questions(self.lease.session_id)
-        }
+        stored = await self.store.questions(self.lease.session_id)
+        known = {each.question_id: each for each in stored}
         for question_id, question in asked.items():
             if question_id not in known:
                 await self.store.ask(self.lease, question)
@@ -247,11 +240,6 @@ class SessionReplica:
 
 def _is_used(record: JSONObject) -> bool:
     return not SessionRecord.from_dict(record, subject="record").is_unused
-
-
-def _empty(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def _write(

@@ -23,6 +23,7 @@ from amplifier.app.store.transcript import EXPECTED
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier.app.text.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_kit.files.documents import MAX_BYTES as MAX_RECORD
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.errors import ConfigError
 
 __all__ = [
@@ -192,21 +193,16 @@ class _Search:
         if not isinstance(written, dict):
             return True
         texts = [written.get(key) for key in ("session_id", "name", "prompt")]
-        tags = written.get("tags")
-        if isinstance(tags, list):
-            texts += tags
+        texts += as_list(written.get("tags"))
         return any(
-            self.wanted in text.casefold() for text in texts if isinstance(text, str)
+            self.wanted in each.casefold() for each in texts if isinstance(each, str)
         )
 
 
 def _in_record(session: StoredSession, wanted: str) -> Hit | None:
     record = session.record
-    places: list[tuple[Place, str]] = [
-        ("name", record.name or ""),
-        ("prompt", record.prompt),
-    ]
-    places += [("tag", tag) for tag in record.tags]
+    places: list[tuple[Place, str]] = [("tag", tag) for tag in record.tags]
+    places = [("name", record.name or ""), ("prompt", record.prompt), *places]
     if record.session_id.casefold().startswith(wanted):
         return Hit(session=session, place="id", excerpt=record.session_id)
     for place, text in places:
@@ -244,11 +240,9 @@ def _in_messages(session: StoredSession, wanted: str) -> Hit | None:
     for number, message in enumerate(read_history(session.folder).messages, 1):
         text = words_of(message)
         if wanted in text.casefold():
+            excerpt = _excerpt(text, wanted)
             return Hit(
-                session=session,
-                place="message",
-                excerpt=_excerpt(text, wanted),
-                message=number,
+                session=session, place="message", excerpt=excerpt, message=number
             )
     return None
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import ClassVar, Final, ParamSpec, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import anyio
 import attrs
@@ -41,7 +41,6 @@ from amplifier_sdk.stores import Lease, LogEntry, SessionLog, SessionStore
 
 __all__ = ["LeasedSessions", "SharedSessions", "is_copy", "local_folder"]
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _PERIOD: Final = 30.0
@@ -111,14 +110,14 @@ class SharedSessions(ProjectSessions):
         """Return the session of an id, of its beginning, or of a name, with its history."""
         self.read_records()
         found = find_session([self.sessions], name)
-        _run(self._read_family, found.record)
+        self._ask(partial(self._read_family, found.record))
         return found
 
     def latest(self) -> StoredSession | None:
         """Return the session in which something happened last, with its history."""
         found = super().latest()
         if found is not None:
-            _run(self._read_family, found.record)
+            self._ask(partial(self._read_family, found.record))
         return found
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
@@ -128,11 +127,16 @@ class SharedSessions(ProjectSessions):
 
     def read_records(self) -> None:
         """Copy who the sessions are, and whether somebody has them open; nothing of what was said in them."""
-        _run(self._read_records)
+        self._ask(self._read_records)
 
     def read_matches(self, text: str, limit: int) -> None:
         """Copy the sessions in which a text stands."""
-        _run(self._read_matches, text, limit)
+
+        async def read(store: SessionStore) -> None:
+            for session_id in await store.search(text, limit=limit):
+                await fetch(store, session_id, self.folder(session_id))
+
+        self._ask(read)
 
     def delete_family(
         self, family: Sequence[StoredSession], leases: Sequence[Lease] = ()
@@ -142,25 +146,33 @@ class SharedSessions(ProjectSessions):
         Raises:
             LeaseHeldError: somebody writes one of them; nothing is deleted.
         """
-        deleted = _run(self._delete, family[-1].record.session_id, leases)
+        session_id = family[-1].record.session_id
+        deleted = self._ask(lambda store: store.delete(session_id, leases=leases))
         self._forget(deleted)
-        return deleted
+        return [*deleted]
 
     def cleanup(self, before: float) -> Cleanup:
         """Delete the sessions in which nothing has happened since; those that somebody writes stay."""
-        deleted = _run(self._clean_up, before)
+        deleted = self._ask(lambda store: store.cleanup(before))
         self._forget(deleted)
         return Cleanup(deleted=deleted)
 
     def _forget(self, session_ids: Iterable[str]) -> None:
         """Remove what this machine has of sessions that are deleted."""
         for session_id in session_ids:
-            for folder in (
-                self.folder(session_id),
-                local_folder(self.local, session_id),
-            ):
-                if folder is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(self.folder(session_id), ignore_errors=True)
+            local = local_folder(self.local, session_id)
+            if local is not None:
+                shutil.rmtree(local, ignore_errors=True)
+
+    def _ask(self, question: Callable[[SessionStore], Awaitable[T]]) -> T:
+        """Ask the store something, for callers that block."""
+
+        async def ask() -> T:
+            async with self._store() as store:
+                return await question(store)
+
+        return anyio.run(ask)
 
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[SessionStore]:
@@ -188,40 +200,23 @@ class SharedSessions(ProjectSessions):
             await fetch(store, session_id, self.folder(session_id))
             session_ids += await store.children(session_id)
 
-    async def _read_family(self, record: SessionRecord) -> None:
+    async def _read_family(self, record: SessionRecord, store: SessionStore) -> None:
         """Copy a session with all that came of it, and those that it came of: they say what it is made of."""
-        async with self._store() as store:
-            await self._fetch(store, [record.session_id])
-            parent = record.parent_id
-            while parent is not None:
-                await fetch(store, parent, self.folder(parent))
-                above = await store.read_record(parent)
-                parent = None if above is None else _parent_of(above)
-            holder = await store.holder(record.session_id)
-            await to_thread.run_sync(
-                _note_holder, self.folder(record.session_id), holder
-            )
+        await self._fetch(store, [record.session_id])
+        parent: object = record.parent_id
+        while isinstance(parent, str):
+            await fetch(store, parent, self.folder(parent))
+            parent = (await store.read_record(parent) or {}).get("parent_id")
+        folder = self.folder(record.session_id)
+        holder = await store.holder(record.session_id)
+        await to_thread.run_sync(_note_holder, folder, holder)
 
-    async def _read_records(self) -> None:
-        async with self._store() as store:
-            for record in await store.list_sessions(limit=_ALL, children=True):
-                session_id = str(record["session_id"])
-                holder = await store.holder(session_id)
-                folder = self.folder(session_id)
-                await to_thread.run_sync(_write_record, folder, record, holder)
-
-    async def _read_matches(self, text: str, limit: int) -> None:
-        async with self._store() as store:
-            for session_id in await store.search(text, limit=limit):
-                await fetch(store, session_id, self.folder(session_id))
-
-    async def _delete(self, session_id: str, leases: Sequence[Lease]) -> list[str]:
-        async with self._store() as store:
-            return [*await store.delete(session_id, leases=leases)]
-
-    async def _clean_up(self, before: float) -> tuple[str, ...]:
-        async with self._store() as store:
-            return await store.cleanup(before)
+    async def _read_records(self, store: SessionStore) -> None:
+        for record in await store.list_sessions(limit=_ALL, children=True):
+            session_id = str(record["session_id"])
+            holder = await store.holder(session_id)
+            folder = self.folder(session_id)
+            await to_thread.run_sync(_write_record, folder, record, holder)
 
 
 @attrs.frozen(eq=False)
@@ -259,12 +254,11 @@ class LeasedSessions(SharedSessions):
     async def _is_further(self, session_id: str) -> bool:
         """Whether the files have more than the store, which gets it with the turn: somebody took a turn of it here."""
         folder = self.folder(session_id)
-        here = (await to_thread.run_sync(read_entries, folder, "transcript")).entries
-        there = (await self.store.read_log(session_id, "transcript")).entries
-        begins_alike = [each.data for each in here[: len(there)]] == [
-            each.data for each in there
-        ]
-        return len(here) > len(there) and begins_alike
+        kept = await to_thread.run_sync(read_entries, folder, "transcript")
+        known = await self.store.read_log(session_id, "transcript")
+        here = [each.data for each in kept.entries]
+        there = [each.data for each in known.entries]
+        return len(here) > len(there) and here[: len(there)] == there
 
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[SessionStore]:
@@ -316,11 +310,6 @@ def local_folder(root: Path, session_id: str) -> Path | None:
     return None
 
 
-def _run(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run what asks the store, for callers that block."""
-    return anyio.run(partial(function, *args, **kwargs))
-
-
 @asynccontextmanager
 async def _released(store: SessionStore, lease: Lease) -> AsyncIterator[None]:
     try:
@@ -348,11 +337,6 @@ async def _brought_back(replica: SessionReplica) -> AsyncIterator[None]:
                 report("store.not_brought_back", error)
         raise
     await replica.store_files()
-
-
-def _parent_of(record: JSONObject) -> str | None:
-    parent = record.get("parent_id")
-    return parent if isinstance(parent, str) else None
 
 
 def _write_record(folder: Path, record: JSONObject, holder: str | None) -> None:

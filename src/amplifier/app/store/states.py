@@ -107,13 +107,11 @@ def cut_off_below(store: SessionStore, session_id: str) -> tuple[CutOff, ...]:
 
 def resumable(cut_off: Iterable[CutOff], parent_id: str) -> str:
     """Tell a model which of its sessions were cut off: it may have got the id of none of them; empty for none."""
-    records = [
-        each.session.record
-        for each in cut_off
-        if each.session.record.parent_id == parent_id
-    ]
+    records = (each.session.record for each in cut_off)
     names = ", ".join(
-        f"{record.session_id} (agent {record.agent_name})" for record in records
+        f"{record.session_id} (agent {record.agent_name})"
+        for record in records
+        if record.parent_id == parent_id
     )
     if names:
         return f"These sessions ran for you then, and can be resumed: {names}."

@@ -148,17 +148,13 @@ class SessionStore:
         except (FileNotFoundError, NotADirectoryError):
             return SessionListing()
         except OSError as error:
-            return SessionListing(
-                damaged=(
-                    (self.sessions, f"it cannot be read: {error.strerror or error}"),
-                )
-            )
+            problem = f"it cannot be read: {error.strerror or error}"
+            return SessionListing(damaged=((self.sessions, problem),))
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
-        """Return the sessions, the latest first; one whose record cannot be read is left out.
+        """Return the sessions, the latest first, with `children` those that another one made as well.
 
-        Args:
-            children: those that another session made as well.
+        One whose record cannot be read is left out.
         """
         return [
             session
@@ -267,25 +263,16 @@ class SessionStore:
                     self._remove(family)
 
     def older(self, before: float) -> list[StoredSession]:
-        """Return the sessions in which, and in all that came of them, nothing has happened since; none has a name.
-
-        Args:
-            before: seconds since the epoch.
-        """
+        """Return the sessions without a name in which, and in all that came of them, nothing happened since a time."""
         return [tree.session for tree in self._old(before)]
 
     def left_behind(self, before: float) -> list[Path]:
         """Return the folders of unstored sessions in which modules left something and nothing changed since.
 
         A folder in which something was said is a session's, also where its record is missing.
-
-        Args:
-            before: seconds since the epoch.
         """
         try:
-            folders = sorted(
-                folder for folder in self.sessions.iterdir() if folder.is_dir()
-            )
+            folders = sorted(self.sessions.iterdir())
         except OSError:
             return []
         return [
@@ -298,9 +285,6 @@ class SessionStore:
         """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
 
         So are the folders of `left_behind`.
-
-        Args:
-            before: seconds since the epoch.
 
         Raises:
             OSError: the system refuses.
@@ -327,14 +311,11 @@ class SessionStore:
         return Cleanup(deleted=tuple(deleted), open=tuple(stayed))
 
     def _old(self, before: float) -> list[Branch]:
-        return [
-            tree
-            for tree in grow(self.listing().sessions)
-            if not any(
-                session.record.latest >= before or session.record.name
-                for session in tree.sessions()
-            )
-        ]
+        def stays(session: StoredSession) -> bool:
+            return session.record.latest >= before or bool(session.record.name)
+
+        trees = grow(self.listing().sessions)
+        return [tree for tree in trees if not any(map(stays, tree.sessions()))]
 
     def _remove(self, doomed: Iterable[StoredSession]) -> None:
         """Delete sessions that are held, each with everything in its folder."""
@@ -348,7 +329,8 @@ class SessionStore:
 
 def _is_left_behind(folder: Path) -> bool:
     """Tell whether a folder has neither a session's record nor anything that was said in it."""
-    return not (folder / METADATA).exists() and not has_history(folder)
+    is_session = (folder / METADATA).exists() or has_history(folder)
+    return folder.is_dir() and not is_session
 
 
 def _latest_change(folder: Path) -> float:
@@ -378,12 +360,9 @@ def _held(
     from amplifier_kit.files.locks import WriterLock
 
     with ExitStack() as locks:
-        for file in (
-            session.folder / name
-            for session in sessions
-            for name in (JOURNAL, TRANSCRIPT)
-        ):
-            locks.callback(WriterLock.take(file).release)
+        for session in sessions:
+            for name in (JOURNAL, TRANSCRIPT):
+                locks.callback(WriterLock.take(session.folder / name).release)
         for session in sessions:
             require_unleased(session.folder, session.record.session_id, leases)
         yield

@@ -25,7 +25,14 @@ from amplifier_kit.files.appendlog import (
 )
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["EXPECTED", "Clean", "Transcript", "TranscriptLine", "read_lines"]
+__all__ = [
+    "EXPECTED",
+    "Clean",
+    "Transcript",
+    "TranscriptLine",
+    "place_behind",
+    "read_lines",
+]
 
 _MESSAGE: Final = "message"
 _TURN: Final = "turn"
@@ -103,16 +110,10 @@ class Transcript:
         """
         known = _common(self.messages, messages)
         is_longer = known == len(self.lines)
-        if is_longer:
-            kept = self.lines
-        else:
-            kept = [
-                attrs.evolve(line, at=at) for at, line in enumerate(self.lines[:known])
-            ]
-        if kept:
-            first = kept[-1].at + 1
-        else:
-            first = 0
+        kept = self.lines
+        if not is_longer:
+            kept = [attrs.evolve(line, at=at) for at, line in enumerate(kept[:known])]
+        first = place_behind(kept)
         new = [
             TranscriptLine(
                 at=first + offset, turn=turn_id, message=message, is_closed=True
@@ -142,16 +143,22 @@ class Transcript:
         numbered = [
             attrs.evolve(line, at=at, is_closed=True) for at, line in enumerate(lines)
         ]
+        last_turn = ""
         if numbered:
             last_turn = numbered[-1].turn
-        else:
-            last_turn = ""
         await self._log.replace(await _records(last_turn, numbered, clean))
         self.lines, self.last_turn = numbered, last_turn
 
     async def aclose(self) -> None:
         """Close the file."""
         await self._log.aclose()
+
+
+def place_behind(lines: Sequence[TranscriptLine]) -> int:
+    """Return the place in the history of what follows some lines."""
+    if lines:
+        return lines[-1].at + 1
+    return 0
 
 
 def read_lines(

@@ -15,7 +15,11 @@ from anyio import to_thread
 from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.interrupted import InterruptedTurn, join_turns
 from amplifier.app.store.journal import FileJournal
-from amplifier.app.store.recorded import RecordedComposition, write_recorded
+from amplifier.app.store.recorded import (
+    RecordedComposition,
+    write_changed,
+    write_recorded,
+)
 from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_kit.files.appendlog import Damage
@@ -74,11 +78,9 @@ class KeptSession:
     @property
     def messages(self) -> list[MessageDict]:
         """The history to continue, without system messages: what was stored, and the turn that was interrupted."""
-        interrupted = self.interrupted
-        return [
-            *self.transcript.messages,
-            *(interrupted.messages if interrupted is not None else ()),
-        ]
+        if self.interrupted is None:
+            return self.transcript.messages
+        return [*self.transcript.messages, *self.interrupted.messages]
 
     @property
     def spending(self) -> Mapping[str, JSONValue]:
@@ -128,9 +130,8 @@ class KeptSession:
         Raises:
             OSError: it was not stored.
         """
-        await to_thread.run_sync(
-            _note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace")
-        )
+        data = text.encode("utf-8", "replace")
+        await to_thread.run_sync(write_changed, self.folder / MADE_OF, data)
 
     async def record_composition(
         self,
@@ -286,8 +287,3 @@ def write_record(folder: Path, record: SessionRecord) -> None:
         OSError: the system refuses; likewise.
     """
     write_private(folder / METADATA, record.to_bytes())
-
-
-def _note_made_of(file: Path, data: bytes) -> None:
-    if not file.is_file() or file.read_bytes() != data:
-        write_private(file, data)
