@@ -82,8 +82,9 @@ def read_place(
         max_bytes: how much of a file is shown.
         files: the product's own, which are not shown.
     """
+    missing = PlaceContents(status="missing", path=place.path, note="not found")
     if not os.path.lexists(place.path):  # most of the places that are searched
-        return PlaceContents(status="missing", path=place.path, note="not found")
+        return missing
     try:
         confined = ConfinedPaths(
             place.roots,
@@ -95,7 +96,7 @@ def read_place(
         with confined.locate(str(place.path)) as spot:
             return _read_spot(spot, lines, max_bytes)
     except PathMissingError:
-        return PlaceContents(status="missing", path=place.path, note="not found")
+        return missing
     except (PathError, OSError) as error:
         return PlaceContents(status="denied", path=place.path, note=str(error))
 
@@ -115,9 +116,8 @@ def _read_spot(
             most = most_bytes(kind_of(found))
             return _media(spot, kind_of(found), head + file.read(most + 1))
         # Lines far down are looked for in a bounded part of the file.
-        if lines is None:
-            wanted = max_bytes
-        else:
+        wanted = max_bytes
+        if lines is not None:
             wanted = max(max_bytes, 16_000_000)
         # One byte more than wanted shows that there is more.
         data = head + file.read(max(0, wanted + 1 - len(head)))
@@ -125,36 +125,29 @@ def _read_spot(
 
 
 def _media(spot: ResolvedPath, kind: str, data: bytes) -> PlaceContents:
+    found = PlaceContents(status="too_large", path=spot.path, looked_at=len(data))
     if len(data) > most_bytes(kind):
         article = "an" if kind[0] in "aei" else "a"
         note = f"{article} {kind} of more than {most_bytes(kind)} bytes"
-        return PlaceContents(
-            status="too_large", path=spot.path, note=note, looked_at=len(data)
-        )
+        return attrs.evolve(found, note=note)
     try:
         block = media_data(data, spot.path.name)
     except MediaError as error:
-        return PlaceContents(
-            status="too_large", path=spot.path, note=str(error), looked_at=len(data)
-        )
-    return PlaceContents(
-        status="image" if kind == "image" else "media",
-        path=spot.path,
-        media=block,
-        looked_at=len(data),
-    )
+        return attrs.evolve(found, note=str(error))
+    if kind == "image":
+        return attrs.evolve(found, status="image", media=block)
+    return attrs.evolve(found, status="media", media=block)
 
 
 def _text(
     spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int
 ) -> PlaceContents:
     is_cut = len(data) < size
+    found = PlaceContents(status="loaded", path=spot.path, looked_at=len(data))
     try:
         text = _decoded(data, is_cut=is_cut)
     except UndecodableTextError as error:
-        return PlaceContents(
-            status="binary", path=spot.path, note=str(error), looked_at=len(data)
-        )
+        return attrs.evolve(found, status="binary", note=str(error))
     note = what = ""
     if lines is not None:
         text, what = _chosen(text, lines, read=len(data) if is_cut else None)
@@ -167,41 +160,33 @@ def _text(
         text = encoded[:max_bytes].decode(errors="ignore")
         is_cut = True
     if is_cut:
-        if lines is None:
-            note = f"the first {max_bytes} of {size} bytes"
-        else:
+        note = f"the first {max_bytes} of {size} bytes"
+        if lines is not None:
             note = f"the first {max_bytes} bytes of {what}"
         text += f"\n[cut here: {note}]"
-    return PlaceContents(
-        status="loaded", path=spot.path, content=text, note=note, looked_at=len(data)
-    )
+    return attrs.evolve(found, content=text, note=note)
 
 
 def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
     """Return the lines that are wanted and what they are; `read` is how many bytes were read of a larger file."""
-    every = text.removesuffix("\n").split("\n")
+    every, reach = text.removesuffix("\n").split("\n"), ""
     if read is not None:
         del every[-1]  # the end of it was not read
-    if read is None:
-        reach = ""
-    else:
         reach = f" in its first {read} bytes, and no more is read"
     chosen = every[lines.first - 1 : lines.last]
     if not chosen:
         told = f"has {len(every)} lines{reach}"
         return f"[it {told}]", told
     last = lines.first + len(chosen) - 1
-    return "\n".join(
-        chosen
-    ), f"lines {lines.first} to {last}{reach if last < lines.last else ''}"
+    what = f"lines {lines.first} to {last}"
+    if last < lines.last:
+        what += reach
+    return "\n".join(chosen), what
 
 
 def _decoded(data: bytes, *, is_cut: bool) -> str:
     """Decode a text; one that was cut may end within a character."""
-    if is_cut:
-        most = 3
-    else:
-        most = 0
+    most = 3 if is_cut else 0
     for back in range(most):
         with suppress(UndecodableTextError):
             return FileText.decode(data[: len(data) - back]).unified
@@ -220,18 +205,12 @@ def _list(spot: ResolvedPath) -> PlaceContents:
             ]
     finally:
         os.close(handle)
-    shown = sorted(names, key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))[
-        :_MOST_ENTRIES
-    ]
-    lines = [f"{kind:<4} {printable(name)}" for kind, name in shown]
-    left = len(names) - len(shown)
-    if left:
+    names.sort(key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))
+    lines = [f"{kind:<4} {printable(name)}" for kind, name in names[:_MOST_ENTRIES]]
+    note = ""
+    if left := len(names) - len(lines):
         note = f"{left} more entries are not shown"
-    else:
-        note = ""
+        lines.append(f"[{note}]")
     return PlaceContents(
-        status="directory",
-        path=spot.path,
-        content="\n".join([*lines, *([f"[{note}]"] if note else [])]),
-        note=note,
+        status="directory", path=spot.path, content="\n".join(lines), note=note
     )

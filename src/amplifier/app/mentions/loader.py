@@ -11,7 +11,7 @@ import attrs
 
 from amplifier.app.mentions.contents import SHOWN, PlaceContents, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
-from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
+from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import (
     LineRange,
     Mention,
@@ -59,11 +59,13 @@ class MentionOutcome:
     note: str = ""
 
     def __str__(self) -> str:
-        if self.source is None:
-            place = ""
-        else:
-            place = f" in {self.source}"
-        return f"{self.mention}{place}: {self.note or self.status.replace('_', ' ')}"
+        place = f" in {self.source}" if self.source is not None else ""
+        return f"{self.mention}{place}: {self.note or self.word}"
+
+    @property
+    def word(self) -> str:
+        """The status in words."""
+        return self.status.replace("_", " ")
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the outcome as JSON data."""
@@ -92,19 +94,13 @@ class Batch:
     def summary(self) -> str:
         """Say it in one line."""
         skipped = [outcome for outcome in self.outcomes if outcome.status not in SHOWN]
-        text = f"Processing @mentions: Loaded {len(self.outcomes) - len(skipped)} files"
-        told = "; ".join(
-            f"skipped {outcome.mention} ({_word(outcome)})" for outcome in skipped[:20]
-        )
-        if told:
-            return f"{text}; {told}"
-        return text
-
-
-def _word(outcome: MentionOutcome) -> str:
-    if outcome.status == "missing":
-        return outcome.note
-    return outcome.status.replace("_", " ")
+        told = [
+            f"Processing @mentions: Loaded {len(self.outcomes) - len(skipped)} files"
+        ]
+        for outcome in skipped[:20]:
+            why = outcome.note if outcome.status == "missing" else outcome.word
+            told.append(f"skipped {outcome.mention} ({why})")
+        return "; ".join(told)
 
 
 @attrs.define(eq=False)
@@ -157,9 +153,8 @@ class MentionLoader:
             deduplicator: what was shown already.
         """
         writer = self.resolver.writer(relative_to)
-        return list(
-            self.load(text, writer, deduplicator or ContentDeduplicator()).messages
-        )
+        batch = self.load(text, writer, deduplicator or ContentDeduplicator())
+        return list(batch.messages)
 
     def load(
         self, text: str, writer: Writer, deduplicator: ContentDeduplicator
@@ -216,32 +211,20 @@ class _Loading:
     def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
         # Files that are refused cost time too, so reading has a budget besides showing.
         if self.unread < 0:
-            return self._told(
-                wanted,
-                "too_large",
-                None,
-                "all mentions together look through too many bytes",
-            )
+            why = "all mentions together look through too many bytes"
+            return self._told(wanted, "too_large", None, why)
         found, lines = self._read(wanted)
         if found is None:
             return iter(())
         self.unread -= found.looked_at
-        key = (
-            str(found.path)
-            if lines is None
-            else f"{found.path}:{lines.first}-{lines.last}"
-        )
+        key, limits = f"{found.path}{lines or ''}", self.loader.limits
         # By the resolved path: a link to a file above would be a cycle under another
         # name.
         if found.path in wanted.trail:
             return self._told(wanted, "cycle", found)
-        if len(wanted.trail) > self.loader.limits.max_depth:
-            return self._told(
-                wanted,
-                "depth",
-                found,
-                f"more than {self.loader.limits.max_depth} files deep",
-            )
+        if len(wanted.trail) > limits.max_depth:
+            why = f"more than {limits.max_depth} files deep"
+            return self._told(wanted, "depth", found, why)
         if not found.is_shown:
             return self._told(wanted, found.status, found)
         # The same place twice in one text is credited, and shown once.
@@ -251,13 +234,8 @@ class _Loading:
         content = _content_of(found)
         size = len(content.encode("utf-8", "surrogatepass"))
         if size > self.left:
-            limit = self.loader.limits.max_turn_bytes
-            return self._told(
-                wanted,
-                "too_large",
-                found,
-                f"all mentions together have more than {limit} bytes",
-            )
+            why = f"all mentions together have more than {limits.max_turn_bytes} bytes"
+            return self._told(wanted, "too_large", found, why)
         news = self.deduplicator.note(key, content)
         digest = self.deduplicator.digest_of(key)
         if news == "known":
@@ -291,7 +269,12 @@ class _Loading:
                     self._told(wanted, "denied", None, refusal)
                     return None, None
                 for place in self.loader.resolver.places_of(target, wanted.writer):
-                    reading = self._read_place(place, lines)
+                    reading = read_place(
+                        place,
+                        lines,
+                        self.loader.limits.max_file_bytes,
+                        self.loader.resolver.files,
+                    )
                     if reading.status != "missing":
                         if reading.status != "denied":
                             return reading, lines
@@ -303,11 +286,6 @@ class _Loading:
         self._told(wanted, "missing", None, "not found")
         return None, None
 
-    def _read_place(self, place: Place, lines: LineRange | None) -> PlaceContents:
-        return read_place(
-            place, lines, self.loader.limits.max_file_bytes, self.loader.resolver.files
-        )
-
     def _told(
         self,
         wanted: _Wanted,
@@ -315,15 +293,15 @@ class _Loading:
         found: PlaceContents | None,
         note: str = "",
     ) -> Iterator[_Wanted]:
-        self.outcomes.append(
-            MentionOutcome(
-                mention=wanted.mention.text,
-                status=status,
-                path=None if found is None else found.path,
-                source=wanted.trail[-1] if wanted.trail else None,
-                note=note or ("" if found is None else found.note),
-            )
+        outcome = MentionOutcome(
+            mention=wanted.mention.text,
+            status=status,
+            source=wanted.trail[-1] if wanted.trail else None,
+            note=note,
         )
+        if found is not None:
+            outcome = attrs.evolve(outcome, path=found.path, note=note or found.note)
+        self.outcomes.append(outcome)
         return iter(())
 
 
@@ -342,11 +320,9 @@ def shown_places(metadata: Mapping[str, JSONValue] | None) -> dict[str, str]:
 
 def _message(entry: _Entry) -> Message:
     credit = ", ".join(f"{mention} → {place}" for mention, place in entry.credits)
-    if not entry.is_newer:
-        label = ""
-    else:
-        label = "This takes the place of what was shown of it before.\n"
-    head, tail = context_head(credit) + label, CONTEXT_TAIL
+    head, tail = context_head(credit), CONTEXT_TAIL
+    if entry.is_newer:
+        head += "This takes the place of what was shown of it before.\n"
     metadata: dict[str, JSONValue] = {
         "source": "mention",
         _METADATA: {place: entry.digest or "" for _, place in entry.credits},

@@ -80,11 +80,8 @@ class MentionResolver:
         """
         target, _ = split_range(mention.removeprefix("@").strip('"'))
         for place in self.places_of(target, self.writer(relative_to)):
-            if (
-                place.path.exists()
-                and _is_within(place)
-                and not self.files.may_not_read(_real(place.path))
-            ):
+            is_there = place.path.exists() and _is_within(place)
+            if is_there and not self.files.may_not_read(_real(place.path)):
                 return place.path
         return None
 
@@ -105,13 +102,7 @@ class MentionResolver:
         if colon and name in ("user", "project"):
             yield from self._own(name, rest, writer)
         elif colon:
-            found = (
-                self.collections.find(name)
-                if rest and not self.refusal(target)
-                else None
-            )
-            for layer in found.layers if found is not None else ():
-                yield Place(layer.path / rest, (layer.path,))
+            yield from self._shared(name, rest, target)
         elif target.startswith("~/"):
             yield self._place(Path.home() / target[2:], writer)
         elif target.startswith("/"):
@@ -135,12 +126,18 @@ class MentionResolver:
             return " ".join(str(error).split())
         return ""
 
+    def _shared(self, name: str, rest: str, target: str) -> Iterator[Place]:
+        """Yield the places of what a collection of a name has."""
+        if rest and not self.refusal(target):
+            found = self.collections.find(name)
+            for layer in found.layers if found is not None else ():
+                yield Place(layer.path / rest, (layer.path,))
+
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
         """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
+        folder = self.places.root / FOLDER
         if name == "user":
             folder = self.places.home
-        else:
-            folder = self.places.root / FOLDER
         if rest:
             yield self._place(folder / rest, writer)
 
@@ -152,34 +149,27 @@ class MentionResolver:
         ]
         # A file of a project could otherwise show the model what stands in the person's
         # own folder.
-        if not self._is_of_project(writer):
+        if writer.typed or not is_below(writer.folder, self.places.root):
             folders.append(self.places.home / _CONTEXT)
-        bundled = self.collections.known(_BUNDLED)
+        bundled, bundles = self.collections.known(_BUNDLED), list[Path]()
         if bundled is not None:
             bundles = [layer.path / _CONTEXT for layer in bundled.layers]
-        else:
-            bundles = []
         if writer.mentioned:
             root = self._root_of(writer.folder)
             folders = [folder for folder in folders if is_below(folder, root)]
         # The working directory is often the writer's own folder: each is searched once.
         yield from dict.fromkeys((*folders, *bundles))
 
-    def _is_of_project(self, writer: Writer) -> bool:
-        return not writer.typed and is_below(writer.folder, self.places.root)
-
     def _place(self, path: Path, writer: Writer, *roots: Path) -> Place:
         """Return a place that stays in its writer's root, for instructions in the project too, and in those given."""
         if writer.typed:
             return Place(path, (self._reach(path),))
-        own = self._root_of(writer.folder)
-        if writer.mentioned:
-            every = (own, *roots)
-        else:
-            every = (own, self.places.root, *roots)
+        every = (self._root_of(writer.folder), *roots)
         # The person's folder holds their secrets' names and sessions, and may lie below
         # a project's root.
-        is_persons = any(is_below(root, self.places.home) for root in (own, *roots))
+        is_persons = any(is_below(root, self.places.home) for root in every)
+        if not writer.mentioned:
+            every = (every[0], self.places.root, *roots)
         return Place(path, every, () if is_persons else (self.places.home,))
 
     def _reach(self, path: Path) -> Path:

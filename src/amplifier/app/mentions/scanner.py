@@ -40,6 +40,9 @@ class LineRange:
     first: int
     last: int
 
+    def __str__(self) -> str:
+        return f":{self.first}-{self.last}"
+
 
 @attrs.frozen(kw_only=True)
 class Mention:

@@ -24,6 +24,7 @@ from amplifier.app.mentions.scanner import find_mentions
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_kit.commands import WrittenText
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
@@ -102,10 +103,9 @@ class SessionMentions:
         )
         coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
+        events = [MENTIONS_RESOLVED, INSTRUCTIONS_LOADED]
         coordinator.register_contributor(
-            "observability.events",
-            "mentions",
-            lambda: [MENTIONS_RESOLVED, INSTRUCTIONS_LOADED],
+            "observability.events", "mentions", lambda: events
         )
 
     def begin_with(self, instructions: Instructions) -> None:
@@ -131,11 +131,9 @@ class SessionMentions:
         texts = [(expected.typed, person)]
         if expected.written is not None:
             # a command's file holds it where it has a place for it
-            typed = _mentions_in(expected.typed)
-            text = _only(
-                expected.written.text, _mentions_in(expected.written.text) - typed
-            )
-            texts.append((text, Writer(expected.written.folder)))
+            written = expected.written
+            more = _mentions_in(written.text) - _mentions_in(expected.typed)
+            texts.append((_only(written.text, more), Writer(written.folder)))
         # A guard that takes a mention out of a prompt takes it out of what is followed,
         # too.
         if prompt == expected.prompt:
@@ -150,10 +148,8 @@ class SessionMentions:
     def restore(self, messages: Sequence[Mapping[str, JSONValue]]) -> None:
         """Note what a resumed history shows already."""
         for message in messages:
-            metadata = message.get("metadata")
-            self._deduplicator.restore(
-                shown_places(metadata if isinstance(metadata, Mapping) else None)
-            )
+            places = shown_places(as_object(message.get("metadata")))
+            self._deduplicator.restore(places)
 
     async def instruction(
         self, text: str, folder: Path, instructions: Instructions = _NO_INSTRUCTIONS
@@ -207,13 +203,10 @@ class SessionMentions:
 
     async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
         for where, before, batch in told:
-            outcomes: list[JSONValue] = [
-                outcome.to_dict() for outcome in batch.outcomes
-            ]
             data = {
                 "where": where,
                 "summary": before + batch.summary(),
-                "outcomes": outcomes,
+                "outcomes": [outcome.to_dict() for outcome in batch.outcomes],
             }
             await coordinator.hooks.emit(MENTIONS_RESOLVED, data)
 
