@@ -28,11 +28,7 @@ _BLOCK: Final = 262_144
 
 @attrs.define(eq=False)
 class FollowedLog:
-    """A log from a place on; `close` closes its file.
-
-    Args:
-        path: its file, which may not be there yet.
-    """
+    """A log from a place on, in a file that may not be there yet; `close` closes it."""
 
     path: Path
     _handle: BinaryIO | None = None
@@ -151,7 +147,7 @@ def _read_all(
     for log in find():
         followed.setdefault(log.path, FollowedLog(log.path))
     lines = [line for log in followed.values() for line in log.read_new()]
-    return sorted(lines, key=lambda line: "" if line.record is None else line.record.ts)
+    return sorted(lines, key=lambda line: line.time_or(""))
 
 
 def _duplicate(handle: BinaryIO) -> BinaryIO:

@@ -129,10 +129,8 @@ class LogLibrary:
         """Return where else sessions stand: other projects, and programs that name no folder for them."""
         projects = self.places.home / "projects"
         others = [projects / name for name in _names_in(projects)]
-        return [
-            *(root for root in others if root != self.places.state),
-            self.places.home,
-        ]
+        elsewhere = [root for root in others if root != self.places.state]
+        return [*elsewhere, self.places.home]
 
     def _logs(self, roots: Iterable[Path]) -> list[SessionLog]:
         folders = (self._sessions(root / "sessions") for root in roots)
@@ -233,15 +231,14 @@ def _written(path: Path) -> float:
 
 def _meant(name: str, logs: Sequence[SessionLog]) -> list[SessionLog]:
     folder = folder_name(name)
-    return (
-        [
-            log
-            for log in logs
-            if log.session_id == name or log.path.parent.name == folder
-        ]
-        or [log for log in logs if log.name == name]
-        or [log for log in logs if name and log.session_id.startswith(name)]
-    )
+    exact = [
+        each
+        for each in logs
+        if name == each.session_id or folder == each.path.parent.name
+    ]
+    named = [log for log in logs if log.name == name]
+    begun = [log for log in logs if name and log.session_id.startswith(name)]
+    return exact or named or begun
 
 
 def _the_only(name: str, found: Sequence[SessionLog]) -> SessionLog:

@@ -27,8 +27,7 @@ _LATEST: Final = "~"
 class Logs:
     """Logs as they are at one moment, merged; a context manager, whose end closes their files.
 
-    Args:
-        damaged: how many lines were no records, of those decoded so far.
+    `damaged` counts the lines that were no records, of those decoded so far.
     """
 
     _snapshots: list[LogSnapshot]
@@ -61,26 +60,17 @@ class Logs:
         return iter(deque(self._forwards(selection), maxlen=last))
 
     def _forwards(self, selection: LineFilter) -> Iterator[LogRecord]:
-        streams = [
-            snapshot.forwards(selection.since, _admits(selection))
-            for snapshot in self._snapshots
-        ]
-        for line in merge(
-            *streams, key=lambda line: "" if line.record is None else line.record.ts
-        ):
+        since, admits = selection.since, _admits(selection)
+        streams = [each.forwards(since, admits) for each in self._snapshots]
+        for line in merge(*streams, key=lambda line: line.time_or("")):
             if (record := self._wanted(line, selection)) is not None:
                 yield record
 
     def _backwards(self, selection: LineFilter) -> Iterator[LogRecord]:
-        streams = [
-            snapshot.backwards(_admits(selection)) for snapshot in self._snapshots
-        ]
-        latest_first = merge(
-            *streams,
-            key=lambda line: _LATEST if line.record is None else line.record.ts,
-            reverse=True,
-        )
-        for line in latest_first:
+        streams = [each.backwards(_admits(selection)) for each in self._snapshots]
+        for line in merge(
+            *streams, key=lambda line: line.time_or(_LATEST), reverse=True
+        ):
             if (record := self._wanted(line, selection)) is not None:
                 yield record
 

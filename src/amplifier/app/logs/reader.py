@@ -38,6 +38,12 @@ class LogLine:
     data: bytes
     record: LogRecord | None
 
+    def time_or(self, otherwise: str) -> str:
+        """Return the time of the record; of damage, another one."""
+        if self.record is None:
+            return otherwise
+        return self.record.ts
+
 
 def parse_line(data: bytes) -> LogLine | None:
     """Read a line; an empty one is nothing."""
@@ -102,10 +108,7 @@ class LogSnapshot:
             admits: says which bytes are worth decoding. Default all.
         """
         for part in self._parts:
-            if since is None:
-                start = 0
-            else:
-                start = _offset_of(part, since)
+            start = 0 if since is None else _offset_of(part, since)
             for block in _blocks(part, start):
                 if admits is None or admits(block):
                     yield from _parse_lines(block.split(b"\n"), admits)
@@ -176,10 +179,7 @@ def _lines_backwards(part: _Part) -> Iterator[bytes | None]:
             held, length = [], 0
         length += len(first)
         # Of a line that is too long only the length counts: its bytes are not held.
-        if length <= LONGEST_LINE:
-            held = [*held, first]
-        else:
-            held = []
+        held = [*held, first] if length <= LONGEST_LINE else []
     if length:
         yield _joined(held, length, b"")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
@@ -26,7 +27,6 @@ _OWN: Final = tuple(
     field.name for field in attrs.fields(LogRecord) if field.name != "data"
 )
 _FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
-_MISSING: Final = object()
 
 _Test: TypeAlias = "_Text | _Field"
 
@@ -75,16 +75,14 @@ class LineFilter:
     def wants(self, line: LogLine) -> bool:
         """Tell whether a line is wanted."""
         record = line.record
-        return (
-            record is not None
-            and (
-                not self.events
-                or any(fnmatchcase(record.event, pattern) for pattern in self.events)
-            )
-            and record.level in self._levels
-            and (self.since is None or comparable(record.ts) >= self.since)
-            and all(test(line, record) for test in self._tests)
-        )
+        if record is None or record.level not in self._levels:
+            return False
+        if self.since is not None and comparable(record.ts) < self.since:
+            return False
+        fits = (fnmatchcase(record.event, pattern) for pattern in self.events)
+        if self.events and not any(fits):
+            return False
+        return all(test(line, record) for test in self._tests)
 
     def _words(self) -> Iterator[tuple[str, ...]]:
         """Yield words of which one at least is in each line that is wanted."""
@@ -113,7 +111,10 @@ def parse_since(text: str, now: datetime | None = None) -> str:
         ConfigError: it is neither.
     """
     if found := _SPAN.fullmatch(text.strip()):
-        return _written(now, seconds=int(found[1]) * _UNITS[found[2]])
+        with suppress(OverflowError):
+            span = timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+            return ((now or datetime.now(UTC)) - span).strftime(_FORM)[:-3]
+        return ""  # before the calendar begins
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC).strftime(_FORM)[:-3]
     except (ValueError, OverflowError):
@@ -122,15 +123,6 @@ def parse_since(text: str, now: datetime | None = None) -> str:
             "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00",
             subject="--since",
         ) from None
-
-
-def _written(now: datetime | None, *, seconds: int) -> str:
-    try:
-        return ((now or datetime.now(UTC)) - timedelta(seconds=seconds)).strftime(
-            _FORM
-        )[:-3]
-    except OverflowError:  # before the calendar begins
-        return ""
 
 
 def _test(term: str) -> _Test:
@@ -163,10 +155,7 @@ class _Field:
 
     def __call__(self, _: LogLine, record: LogRecord) -> bool:
         for value in self._found(record):
-            if isinstance(value, str):
-                text = value
-            else:
-                text = json.dumps(value)
+            text = value if isinstance(value, str) else json.dumps(value)
             if text == self.pattern or fnmatchcase(text, self.pattern):
                 return True
         return False
@@ -185,19 +174,12 @@ class _Field:
     def _found(self, record: LogRecord) -> list[JSONValue]:
         """Return the values under the path: of the line's own fields and of its data."""
         first, *rest = self.path
-        own: list[JSONValue]
+        found = list[JSONValue]()
         if first in _OWN and not rest:
-            own = [getattr(record, first)]
-        else:
-            own = []
-        if first == "data":
-            inside = self.path[1:]
-        else:
-            inside = self.path
+            found.append(getattr(record, first))
         value: object = record.data
-        for key in inside:
-            if isinstance(value, Mapping):
-                value = value.get(key, _MISSING)
-            else:
-                value = _MISSING
-        return own if value is _MISSING else [*own, value]  # type: ignore[list-item]  # data of JSON hold JSON alone
+        for key in rest if first == "data" else self.path:
+            if not isinstance(value, Mapping) or key not in value:
+                return found
+            value = value[key]
+        return [*found, value]  # type: ignore[list-item]  # data of JSON hold JSON alone

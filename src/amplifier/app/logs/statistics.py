@@ -10,6 +10,7 @@ from typing import TypeVar
 import attrs
 
 from amplifier_kit.logs.records import LogRecord
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -90,14 +91,8 @@ class LogStatistics:
     def add(self, record: LogRecord) -> None:
         """Count a record."""
         self.records += 1
-        if self.first is None:
-            self.first = record.ts
-        else:
-            self.first = min(self.first, record.ts)
-        if self.last is None:
-            self.last = record.ts
-        else:
-            self.last = max(self.last, record.ts)
+        self.first = min(self.first or record.ts, record.ts)
+        self.last = max(self.last or record.ts, record.ts)
         self.sessions.add(record.session_id)
         if record.turn_id is not None:
             self.turns.add((record.session_id, record.turn_id))
@@ -105,17 +100,16 @@ class LogStatistics:
         self.events[record.event] += 1
         match record.event.partition(":")[0]:
             case "provider":
-                self._add_provider(
-                    record,
-                    _of(self.providers, record.data.get("provider"), ProviderCounts),
-                )
+                name = record.data.get("provider")
+                self._add_provider(record, _of(self.providers, name, ProviderCounts))
             case "tool":
-                self._add_tool(
-                    record, _of(self.tools, record.data.get("tool_name"), ToolCounts)
-                )
+                name = record.data.get("tool_name")
+                self._add_tool(record, _of(self.tools, name, ToolCounts))
             case "hook" if record.event == "hook:decided":
                 name = record.data.get("module") or record.data.get("handler")
-                self._add_decision(record, _of(self.hooks, name, HookCounts))
+                hook = _of(self.hooks, name, HookCounts)
+                hook.decisions[str(record.data.get("action"))] += 1
+                hook.seconds += seconds_of(record.data)
             case _:
                 pass
 
@@ -136,8 +130,7 @@ class LogStatistics:
                 name: attrs.asdict(counts) for name, counts in self.tools.items()
             },
             "hooks": {
-                name: {"decisions": dict(counts.decisions), "seconds": counts.seconds}
-                for name, counts in self.hooks.items()
+                name: attrs.asdict(counts) for name, counts in self.hooks.items()
             },
         }
 
@@ -160,19 +153,13 @@ class LogStatistics:
             case "tool:post":
                 counts.calls += 1
                 counts.seconds += seconds_of(record.data)
-                result = record.data.get("result")
-                counts.failures += (
-                    isinstance(result, Mapping) and result.get("success") is False
-                )
+                result = as_object(record.data.get("result"))
+                counts.failures += result.get("success") is False
             case "tool:error":
                 counts.calls += 1
                 counts.errors += 1
             case _:
                 pass
-
-    def _add_decision(self, record: LogRecord, counts: HookCounts) -> None:
-        counts.decisions[str(record.data.get("action"))] += 1
-        counts.seconds += seconds_of(record.data)
 
 
 def amount(value: object) -> int:
@@ -204,10 +191,7 @@ def cost_of(usage: Mapping[str, JSONValue]) -> Decimal | None:
 
 
 def _of(known: dict[str, C], name: JSONValue, make: type[C]) -> C:
-    if isinstance(name, str) and name:
-        key = name
-    else:
-        key = "(unnamed)"
+    key = name if isinstance(name, str) and name else "(unnamed)"
     if key not in known:
         known[key] = make()
     return known[key]

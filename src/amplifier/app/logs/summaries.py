@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
 from amplifier.app.text.figures import duration_text
 from amplifier_kit.logs.records import LogRecord, roles_of
+from amplifier_kit.open_data import as_object
 from amplifier_kit.terminal import arguments_text
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -58,20 +59,12 @@ def result_text(result: JSONValue) -> str:
 
 def decision_words(data: _Data) -> tuple[str, str]:
     """Return what a `hook:decided` reports: the action with what it changed, on which event; and why."""
-    changed = data.get("changed")
-    if isinstance(changed, Mapping) and changed:
-        what = f" ({', '.join(changed)})"
-    else:
-        what = ""
-    why = (
-        text_of(data.get("reason"))
-        or text_of(data.get("question"))
-        or text_of(data.get("message"))
-    )
-    return (
-        f"{text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}",
-        why,
-    )
+    what = text_of(data.get("action"))
+    if changed := as_object(data.get("changed")):
+        what += f" ({', '.join(changed)})"
+    reasons = (text_of(data.get(key)) for key in ("reason", "question", "message"))
+    why = next(filter(None, reasons), "")
+    return f"{what} on {text_of(data.get('hook_event'))}", why
 
 
 def _rest(data: _Data) -> str:
@@ -80,53 +73,47 @@ def _rest(data: _Data) -> str:
     return ""
 
 
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
 def _model(data: _Data) -> str:
-    return " ".join(
-        filter(None, (text_of(data.get("provider")), text_of(data.get("model"))))
-    )
+    named = (text_of(data.get(key)) for key in ("provider", "model"))
+    return " ".join(filter(None, named))
 
 
 def _request(data: _Data) -> str:
     messages = data.get("messages")
-    if isinstance(messages, list):
-        sent = roles_of(messages)
-    else:
-        sent = text_of(messages)
-    return ", ".join(
-        filter(None, (_model(data), sent.removeprefix("(left out: ").removesuffix(")")))
-    )
+    sent = roles_of(messages) if isinstance(messages, list) else text_of(messages)
+    return _joined(_model(data), sent.removeprefix("(left out: ").removesuffix(")"))
 
 
 def _response(data: _Data) -> str:
     usage = data.get("usage")
     parts = [_model(data), duration_text(seconds_of(data))]
     if isinstance(usage, Mapping):
-        parts.append(
-            f"{amount(usage.get('input_tokens'))}+{amount(usage.get('output_tokens'))} tokens"
-        )
+        read, written = map(amount, map(usage.get, ("input_tokens", "output_tokens")))
+        parts.append(f"{read}+{written} tokens")
         if (cost := cost_of(usage)) is not None:
             parts.append(f"${cost}")
     if data.get("tool_calls"):
         parts.append("calls tools")
-    return ", ".join(filter(None, parts))
+    return _joined(*parts)
 
 
 def _pre(data: _Data) -> str:
     arguments = data.get("tool_input")
+    shown = text_of(arguments)
     if isinstance(arguments, Mapping):
         shown = arguments_text(arguments)
-    else:
-        shown = text_of(arguments)
     return f"{text_of(data.get('tool_name'))} {shown}"
 
 
 def _post(data: _Data) -> str:
-    result = data.get("result")
-    if isinstance(result, Mapping) and result.get("success") is False:
-        failed = "failed, "
-    else:
-        failed = ""
-    return f"{text_of(data.get('tool_name'))} {failed}{duration_text(seconds_of(data))}: {result_text(result)[:_SHORT]}"
+    result, took = data.get("result"), duration_text(seconds_of(data))
+    if as_object(result).get("success") is False:
+        took = f"failed, {took}"
+    return f"{text_of(data.get('tool_name'))} {took}: {result_text(result)[:_SHORT]}"
 
 
 def _tool_error(data: _Data) -> str:
@@ -161,11 +148,8 @@ def _block(data: _Data) -> str:
     block = data.get("block")
     if not isinstance(block, Mapping):
         return _rest(data)
-    kind = text_of(block.get("type"))
     shown = block.get("text") or block.get("thinking") or block.get("name")
-    if shown:
-        return f"{kind}: {text_of(shown)}"
-    return kind
+    return ": ".join(filter(None, (text_of(block.get("type")), text_of(shown))))
 
 
 def _key(name: str) -> Callable[[_Data], str]:

@@ -28,11 +28,9 @@ _ROLES: Final = {"user": "You", "assistant": "Agent"}
 
 def is_shown(block: ContentBlock, audience: Audience) -> bool:
     """Tell whether an audience sees a block: what it says of itself, else text is for users and all else is not."""
-    usual: Audience
+    usual: Audience = "developer"
     if isinstance(block, TextBlock):
         usual = "user"
-    else:
-        usual = "developer"
     return _ORDER[block.visibility or usual] <= _ORDER[audience]
 
 
@@ -43,11 +41,8 @@ def told(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
     """
     for data in messages:
         role = str(data.get("role"))
-        if (
-            role not in _ROLES
-            and role not in ("tool", "function")
-            and audience != "internal"
-        ):
+        is_of_tool = role in ("tool", "function")
+        if role not in _ROLES and not is_of_tool and audience != "internal":
             continue
         try:
             message = Message.from_dict(data)
@@ -58,11 +53,8 @@ def told(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
             for block in message.blocks
             if is_shown(block, audience) and (text := _text(block))
         ]
-        if role in ("tool", "function") and isinstance(message.content, str):
-            if _ORDER[audience]:
-                parts = [fenced(message.content)]
-            else:
-                parts = []
+        if is_of_tool and isinstance(message.content, str):
+            parts = [fenced(message.content)] if _ORDER[audience] else []
         if parts:
             yield f"## {_ROLES.get(role, role.capitalize())}\n\n" + "\n\n".join(parts)
 

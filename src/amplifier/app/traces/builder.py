@@ -54,6 +54,9 @@ _INSIDE_OTHERS: Final = frozenset(
 )
 """Events that tell nothing which another row does not show."""
 
+_OF_TURNS: Final = frozenset(
+    {"execution:end", "execution:start", "prompt:complete", "prompt:submit"}
+)
 _COMPACTIONS: Final = frozenset({"context:compaction", "context:post_compact"})
 
 
@@ -101,12 +104,7 @@ class _Builder:
         if turn is not None:
             turn.reach(now)
         match record.event:
-            case (
-                "execution:start"
-                | "prompt:submit"
-                | "prompt:complete"
-                | "execution:end"
-            ) if turn is not None:
+            case event if event in _OF_TURNS and turn is not None:
                 self._tell_turn(turn, record)
             case "provider:request" | "provider:response" | "provider:error":
                 self._tell_call(record)
@@ -161,14 +159,8 @@ class _Builder:
     def _tell_call(self, record: LogRecord) -> None:
         data = record.data
         step = self.tree.span(record, "model")
-        step.name = words(
-            " ".join(
-                filter(
-                    None, (text_of(data.get("provider")), text_of(data.get("model")))
-                )
-            ),
-            80,
-        )
+        named = (text_of(data.get(key)) for key in ("provider", "model"))
+        step.name = words(" ".join(filter(None, named)), 80)
         if record.event == "provider:request":
             messages = data.get("messages")
             if messages is not None:
@@ -192,10 +184,7 @@ class _Builder:
         # Vendors leave some of the figures open, which a page need not list.
         used = {key: value for key, value in usage.items() if value is not None}
         step.note("Usage", self.texts.of(used))
-        read, written = (
-            amount(usage.get("input_tokens")),
-            amount(usage.get("output_tokens")),
-        )
+        read, written = map(amount, map(usage.get, ("input_tokens", "output_tokens")))
         cost = cost_of(usage)
         step.spend(read, written, cost)
         cached = min(read, amount(usage.get("cache_read_tokens")))
@@ -224,25 +213,22 @@ class _Builder:
         if record.event == "tool:error":
             self._fail(step, data.get("error"))
             return
-        result = data.get("result")
-        failed = isinstance(result, Mapping) and result.get("success") is False
-        if failed:
-            step.status = "failed"
-        else:
-            step.status = "ok"
-        text = result_text(result)
-        self._say("tool", step, "Failure" if failed else "Result", text)
+        result, title = data.get("result"), "Result"
+        step.status = "ok"
+        if as_object(result).get("success") is False:
+            step.status, title = "failed", "Failure"
+        self._say("tool", step, title, result_text(result))
 
     def _fail(self, step: TraceStep, error: JSONValue) -> None:
-        kind = as_object(error).get("type")
-        if kind == "denied":
-            step.status = "denied"
-        else:
-            step.status = "cancelled" if kind == "cancelled" else "failed"
-        text = message_of(error)
-        step.hint = words(
-            text.removeprefix(f"{kind}: ") if step.status == "denied" else text
-        )
+        text = hint = message_of(error)
+        match as_object(error).get("type"):
+            case "denied":
+                step.status, hint = "denied", text.removeprefix("denied: ")
+            case "cancelled":
+                step.status = "cancelled"
+            case _:
+                step.status = "failed"
+        step.hint = words(hint)
         at = step.note("Error", self.texts.of(text))
         if step.kind == "tool":
             self.said.append(("tool", step, at))
@@ -254,10 +240,7 @@ class _Builder:
         # The record is written when the decision is made.
         step.start -= seconds_of(data)
         step.finish(self.tree.now)
-        if data.get("action") == "deny":
-            step.status = "denied"
-        else:
-            step.status = "ok"
+        step.status = "denied" if data.get("action") == "deny" else "ok"
         step.name = words(data.get("module") or data.get("handler"), 80)
         decision, why = decision_words(data)
         step.hint = words(f"{decision}: {why}" if why else decision)
@@ -268,12 +251,8 @@ class _Builder:
         self.tree.place(step, about or self.tree.around(record))
         injection = data.get("injection")
         if isinstance(injection, Mapping):
-            self._say(
-                words(injection.get("role"), 20) or "system",
-                step,
-                "Injected",
-                injection.get("content"),
-            )
+            role = words(injection.get("role"), 20) or "system"
+            self._say(role, step, "Injected", injection.get("content"))
 
     def _tell_note(self, record: LogRecord) -> None:
         step = self.tree.make("note", record)

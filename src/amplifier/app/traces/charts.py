@@ -51,11 +51,8 @@ def cost_chart(trace: SessionTrace) -> str:
     has_cost = any(call.cost is not None for call in trace.calls)
     sums, total = [], Decimal(0)
     for call in trace.calls:
-        total += (
-            (call.cost or Decimal(0))
-            if has_cost
-            else call.input_tokens + call.output_tokens
-        )
+        tokens = Decimal(call.input_tokens + call.output_tokens)
+        total += (call.cost or Decimal(0)) if has_cost else tokens
         sums.append(total)
     largest = float(sums[-1]) or 1.0
     chosen = sorted(
@@ -96,14 +93,11 @@ class _Group:
 
     @property
     def title(self) -> str:
-        if self.first == self.last:
-            which = f"call {self.first}"
-        else:
+        which, cached = f"call {self.first}", ""
+        if self.first != self.last:
             which = f"calls {self.first} to {self.last}, the largest"
         if self.cached:
             cached = f" ({self.cached:,} cached)"
-        else:
-            cached = ""
         return f"{which}: {self.model}, {self.read:,}{cached} read, {self.written:,} written"
 
 

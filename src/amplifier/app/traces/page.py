@@ -102,11 +102,9 @@ def _plain(text: str) -> str:
 
 
 def _subtitle(trace: SessionTrace) -> str:
+    parts = [f"{trace.records:,} records"]
     if trace.began:
-        parts = [f"began {trace.began[:19].replace('T', ' ')} UTC"]
-    else:
-        parts = []
-    parts.append(f"{trace.records:,} records")
+        parts.insert(0, f"began {trace.began[:19].replace('T', ' ')} UTC")
     if trace.sessions > 1:
         parts.append(f"{trace.sessions} sessions")
     if trace.damaged:
@@ -115,10 +113,8 @@ def _subtitle(trace: SessionTrace) -> str:
 
 
 def _figures(trace: SessionTrace) -> list[str]:
-    totals = trace.totals
-    if totals.cost is None:
-        cost = "unknown"
-    else:
+    totals, cost = trace.totals, "unknown"
+    if totals.cost is not None:
         cost = dollars(totals.cost)
     shown = [
         ("Turns", f"{totals.turns:,}", ""),
@@ -140,14 +136,12 @@ def _figures(trace: SessionTrace) -> list[str]:
 def _charts(trace: SessionTrace) -> str:
     if not trace.calls:
         return ""
-    if trace.totals.cost is not None:
-        second = "Cost so far"
-    else:
-        second = "Tokens so far"
-    legend = (
-        '<span class="key cached">cached</span><span class="key read">read</span>'
-        '<span class="key written">written</span>'
-        + ('<span class="key cut">shortened</span>' if trace.compactions else "")
+    second = "Tokens so far" if trace.totals.cost is None else "Cost so far"
+    kinds = {"cached": "cached", "read": "read", "written": "written"}
+    if trace.compactions:
+        kinds["cut"] = "shortened"
+    legend = "".join(
+        f'<span class="key {kind}">{text}</span>' for kind, text in kinds.items()
     )
     return (
         f"<figure><figcaption>Tokens of each call {legend}</figcaption>{token_chart(trace)}</figure>"

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.app.logs.summaries import text_of
+from amplifier_kit.open_data import as_list
 from amplifier_kit.terminal import visible
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -18,6 +19,7 @@ _LONGEST: Final = 20_000
 _TOTAL: Final = 24_000_000
 _SHORT: Final = 200
 _LABEL: Final = 160
+_MORE: Final = {"finish_reason": "Ended because of", "degradation": "Degradations"}
 
 _Part: TypeAlias = tuple[str | None, str, str]
 
@@ -37,18 +39,18 @@ class Texts:
 
     def of(self, value: JSONValue) -> str:
         """Write a value: a text as it is, anything else as indented JSON."""
-        if value is None:
-            return self.cut("")
-        if isinstance(value, str):
-            return self.cut(value)
-        return self.cut(_indented(value))
+        if value is None or isinstance(value, str):
+            return self.cut(value or "")
+        try:
+            return self.cut(json.dumps(value, indent=2, ensure_ascii=False))
+        except RecursionError:  # the indenting writer goes less deep than the reader
+            return self.cut(_compact(value))
 
     def cut(self, text: str) -> str:
         """Bring a text into the page: control characters and marks of direction become escapes."""
-        if self.used < self.total:
-            limit = self.longest
-        else:
-            limit = min(_SHORT, self.longest)
+        limit = self.longest
+        if self.used >= self.total:
+            limit = min(_SHORT, limit)
         kept = visible(text[:limit])
         self.used += len(kept)
         if len(text) <= limit:
@@ -74,18 +76,8 @@ def arguments_words(arguments: JSONValue) -> str:
         return words(arguments)
     if len(arguments) == 1:
         return words(next(iter(arguments.values())))
-    return words(
-        ", ".join(
-            f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]
-        )
-    )
-
-
-def _indented(value: JSONValue) -> str:
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    except RecursionError:  # the indenting writer goes less deep than the reader
-        return _compact(value)
+    first = list(arguments.items())[:8]
+    return words(", ".join(f"{name}: {words(value, 60)}" for name, value in first))
 
 
 def _compact(value: JSONValue) -> str:
@@ -103,22 +95,15 @@ def answer_sections(data: Mapping[str, JSONValue], texts: Texts) -> Iterator[_Pa
             yield "assistant", "Answer", texts.of(response)
         return
     content = response.get("content")
+    blocks = [] if content is None else [content]
     if isinstance(content, list):
         blocks = content
-    else:
-        blocks = [] if content is None else [content]
     for block in blocks:
         yield _part(block, texts)
-    calls = response.get("tool_calls")
-    if isinstance(calls, list) and not any(
-        _kind(block) == "tool_call" for block in blocks
-    ):
-        for call in calls:
+    if not any(_kind(block) == "tool_call" for block in blocks):
+        for call in as_list(response.get("tool_calls")):
             yield "call", "Calls", texts.of(call)
-    for key, title in (
-        ("finish_reason", "Ended because of"),
-        ("degradation", "Degradations"),
-    ):
+    for key, title in _MORE.items():
         if response.get(key):
             yield None, title, texts.of(response[key])
 
@@ -132,11 +117,8 @@ def _part(block: JSONValue, texts: Texts) -> _Part:
         case "thinking":
             return "thinking", "Thinking", texts.of(block.get("thinking"))
         case "tool_call":
-            return (
-                "call",
-                "Calls",
-                texts.of({"name": block.get("name"), "arguments": block.get("input")}),
-            )
+            call = {"name": block.get("name"), "arguments": block.get("input")}
+            return "call", "Calls", texts.of(call)
         case kind:
             return "assistant", kind or "Answer", texts.of(dict(block))
 

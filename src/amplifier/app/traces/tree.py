@@ -142,13 +142,9 @@ class StepTree:
         if key not in self._turns:
             self._counts[record.session_id] += 1
             turn = self._turns[key] = self.make("turn", record)
+            above, who = None, "Turn"
             if record.parent_id is not None:
                 above = self._spans.get(record.parent_span_id or "")
-            else:
-                above = None
-            if record.parent_id is None:
-                who = "Turn"
-            else:
                 who = f"{words(record.session_id.rpartition('_')[2], 40)}, turn"
             turn.name = f"{who} {self._counts[record.session_id]}"
             self.place(turn, above)
@@ -183,12 +179,8 @@ class StepTree:
 
     def decided_about(self, record: LogRecord) -> TraceStep | None:
         """Return the step that a hook's decision is about, made when it is heard of here first; `None` for a turn."""
-        known = self.known(record)
-        if (
-            known is not None
-            or record.span_id is None
-            or record.span_id in self._turn_spans
-        ):
+        known, span = self.known(record), record.span_id
+        if known is not None or span is None or span in self._turn_spans:
             return known
         kind = _DECIDED_ABOUT.get(str(record.data.get("hook_event")).partition(":")[0])
         if kind is None:
