@@ -45,18 +45,14 @@ def check_origins(
         # A module that restrictions removed need not be anywhere.
         if not origin.is_known or origin.module not in hints:
             continue
+        name = origin.module
         try:
-            now = _origin(
-                origin.module,
-                hints[origin.module],
-                resolver,
-                installed.get(origin.module),
-            )
+            now = _origin(name, hints[name], resolver, installed.get(name))
+            told = _difference(origin, now)
         except ModuleError as error:
-            problems.append(Problem(origin.module, str(error)))
-            continue
-        if told := _difference(origin, now):
-            problems.append(Problem(origin.module, told))
+            told = str(error)
+        if told:
+            problems.append(Problem(name, told))
     return problems
 
 

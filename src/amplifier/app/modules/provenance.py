@@ -62,14 +62,12 @@ class TracedModule:
     def facts(self) -> dict[str, str]:
         """Return what there is to say, by label."""
         used, pin = self.used, self.pin
-        facts = {
-            "layer": "" if used is None else f"{used.layer}, {used.place}",
-            "source": "" if used is None else used.result,
-            "commit": "" if pin is None else pin.commit or "",
-            "version": "" if pin is None else pin.version or "",
-            "hash": "" if pin is None else pin.hash,
-            "pinned": "" if pin is None else pin.fetched_at,
-        }
+        facts: dict[str, str | None] = {}
+        if used is not None:
+            facts = {"layer": f"{used.layer}, {used.place}", "source": used.result}
+        if pin is not None:
+            facts |= {"commit": pin.commit, "version": pin.version}
+            facts |= {"hash": pin.hash, "pinned": pin.fetched_at}
         return {label: text for label, text in facts.items() if text}
 
     def to_dict(self, *, layers: bool = True) -> JSONObject:
@@ -109,16 +107,13 @@ def trace_module(
     """
     resolver = resolver or resolver_of()
     layers = resolver.why(module, _hint(resolver, module, profile))
-    traced = TracedModule(
-        module=module, type=ModuleLoader().type_of(module), layers=layers
-    )
-    if traced.used is None:
-        location = None
-    else:
-        location = traced.used.location
-    if not isinstance(location, (GitLocation, PackageLocation)):
-        return traced
-    return attrs.evolve(traced, pin=resolver.cache.pins.find(str(location)))
+    kind = ModuleLoader().type_of(module)
+    traced = TracedModule(module=module, type=kind, layers=layers)
+    match traced.used:
+        case Tried(location=GitLocation() | PackageLocation() as location):
+            return attrs.evolve(traced, pin=resolver.cache.pins.find(str(location)))
+        case _:
+            return traced
 
 
 def resolver_of(
@@ -143,13 +138,10 @@ def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONVa
         resolver.places, resolver.project, resolver.collections, resolver.settings
     )
     chosen = choose_profile(profile, library, resolver.settings, dict)
-    plan = {} if chosen is None else chosen.plan
-    sources = (
-        entry.get("source")
-        for _, entry in named_modules(plan)
-        if entry.get("module") == module
-    )
-    return next((source for source in sources if source is not None), None)
+    for _, entry in named_modules({} if chosen is None else chosen.plan):
+        if entry.get("module") == module and entry.get("source") is not None:
+            return entry["source"]
+    return None
 
 
 def refresh_modules(

@@ -35,9 +35,8 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     """
     if not is_below(path, project.places.root):
         return None
-    name = os.path.relpath(
-        os.path.realpath(path), os.path.realpath(project.places.root)
-    )
+    root = os.path.realpath(project.places.root)
+    name = os.path.relpath(os.path.realpath(path), root)
     for kind in _KINDS:
         decision = project.judge(kind)
         if decision is None or not _covers(decision, name):

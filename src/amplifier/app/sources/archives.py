@@ -34,6 +34,7 @@ _MAX_STREAM: Final = MAX_BYTES + MAX_FILES * 8 * _BLOCK
 _MAX_LIST: Final = MAX_FILES * 400
 """How many bytes the list of a `.zip` file may have, which Python reads whole: some 50 and a name for each entry."""
 
+_NO_FILE: Final = "is a link or a device; only files and folders are unpacked"
 _DAMAGED: Final = (
     BadGzipFile,
     EOFError,
@@ -78,10 +79,8 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
 
     def require_secure(request: httpx2.Request) -> None:
         if request.url.scheme != "https" and request.url != asked:
-            raise SourceFetchError(
-                location,
-                f"it leads on to {request.url.host}, which is not asked by https",
-            )
+            told = f"it leads on to {request.url.host}, which is not asked by https"
+            raise SourceFetchError(location, told)
 
     # The client's own limit counts from each piece: a server that drips could keep it
     # for ever.
@@ -103,18 +102,15 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
             with target.open("xb") as file:
                 for chunk in response.iter_raw():
                     if file.tell() + len(chunk) > MAX_BYTES:
-                        raise SourceFetchError(
-                            location, f"it has more than {MAX_BYTES} bytes"
-                        )
+                        told = f"it has more than {MAX_BYTES} bytes"
+                        raise SourceFetchError(location, told)
                     if time.monotonic() > end:
-                        raise SourceFetchError(
-                            location, f"it took longer than {_TIMEOUT:g} s"
-                        )
+                        told = f"it took longer than {_TIMEOUT:g} s"
+                        raise SourceFetchError(location, told)
                     file.write(chunk)
     except httpx2.HTTPStatusError as error:
-        raise SourceFetchError(
-            location, f"its server answered {error.response.status_code}"
-        ) from error
+        told = f"its server answered {error.response.status_code}"
+        raise SourceFetchError(location, told) from error
     except httpx2.HTTPError as error:
         raise SourceFetchError(location, str(error) or type(error).__name__) from error
 
@@ -166,10 +162,8 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
         # after it was checked.
         key = "/".join(parts).casefold()
         if key in seen and (content is not None or seen[key]):
-            _refuse(
-                archive,
-                f"it holds {name!a} twice, or two names that differ in case alone",
-            )
+            told = f"it holds {name!a} twice, or two names that differ in case alone"
+            _refuse(archive, told)
         seen[key] = content is not None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -224,16 +218,10 @@ def _tar_entries(archive: Path) -> Iterator[_Entry]:
                 if member.isdir():
                     yield member.name, None, False
                 elif member.isreg():
-                    yield (
-                        member.name,
-                        tar.extractfile(member),
-                        bool(member.mode & 0o100),
-                    )
+                    content = tar.extractfile(member)
+                    yield member.name, content, bool(member.mode & 0o100)
                 else:
-                    _refuse(
-                        archive,
-                        f"{member.name!a} is a link or a device; only files and folders are unpacked",
-                    )
+                    _refuse(archive, f"{member.name!a} {_NO_FILE}")
 
 
 def _zip_entries(archive: Path) -> Iterator[_Entry]:
@@ -246,10 +234,7 @@ def _zip_entries(archive: Path) -> Iterator[_Entry]:
                 _refuse(archive, f"{info.filename!a} is encrypted")
             # Archives made on Windows have no Unix mode.
             if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                _refuse(
-                    archive,
-                    f"{info.filename!a} is a link or a device; only files and folders are unpacked",
-                )
+                _refuse(archive, f"{info.filename!a} {_NO_FILE}")
             if info.is_dir():
                 yield info.filename, None, False
                 continue

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -96,10 +95,7 @@ class SourceCache:
         ):
             return pinned, path
         self._fill(location, commit, path, replace=True)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Pin(
-            source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now
-        ), path
+        return Pin.of(location, hash_tree(path), commit=commit), path
 
     def _place(self, location: GitLocation, commit: str) -> Path:
         key = "\0".join((location.url, commit, location.subdirectory or ""))

@@ -104,10 +104,7 @@ def add_module(
     # A folder of the person's own has an environment that they look after.
     lacks = () if path is None or pin is None else _lacking(path)
     place: Key = ("sources", module)
-    if written is None:
-        literal = None
-    else:
-        literal = literally(written)
+    literal = None if written is None else literally(written)
 
     def named(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
         nonlocal place
@@ -157,16 +154,12 @@ def remove_module(
     """
     removed: list[tuple[Path, Key]] = []
     for layer in load_settings(places).layers:
-        if (
-            scope in (None, layer.scope)
-            and layer.scope != "session"
-            and any(_keys_of(layer.values, module))
-        ):
+        is_meant = scope in (None, layer.scope) and layer.scope != "session"
+        if is_meant and any(_keys_of(layer.values, module)):
             removed += _taken_out(module, layer.scope, places)
     if not removed:
-        if scope is None:
-            where = "no settings name it"
-        else:
+        where = "no settings name it"
+        if scope is not None:
             where = f"the settings of scope {scope!r} do not name it"
         raise ConfigError.of(module, where, subject="choice of modules")
     return removed
@@ -197,9 +190,8 @@ def _obtain(
             if look_at_package(location) is None:
                 installer = find_installer()
                 if not agree(installer, location):
-                    raise AmplifierError(
-                        f"{location} was not installed, and nothing was changed"
-                    )
+                    told = f"{location} was not installed, and nothing was changed"
+                    raise AmplifierError(told)
                 installer.install(location, offline=cache.git.is_offline)
             _require_installed(module)
             return str(location), None, look_at_package(location)

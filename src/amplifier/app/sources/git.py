@@ -130,15 +130,11 @@ class Git:
         ) as folder:
             _wait(partial(self._fetch, location, commit, Path(folder)))
             tree = Path(folder).resolve() / "tree"
-            if location.subdirectory:
-                wanted = tree / location.subdirectory
-            else:
-                wanted = tree
+            wanted = tree / (location.subdirectory or "")
             # A link would lead elsewhere once it is moved.
             if os.path.realpath(wanted) != str(wanted) or not wanted.is_dir():
-                raise SourceFetchError(
-                    location, f"it has no folder {location.subdirectory!r}"
-                )
+                told = f"it has no folder {location.subdirectory!r}"
+                raise SourceFetchError(location, told)
             wanted.rename(target)
 
     async def _latest(self, location: GitLocation, folder: Path) -> str:
@@ -218,26 +214,18 @@ class Git:
                 timeout=self.timeout,
             )
         except OSError as error:
-            raise SourceFetchError(
-                location, f"git cannot be run: {error.strerror}"
-            ) from error
+            told = f"git cannot be run: {error.strerror}"
+            raise SourceFetchError(location, told) from error
         if ending.timed_out:
             raise SourceFetchError(location, f"git took longer than {self.timeout:g} s")
         if ending.code:
-            told = (
-                complaint.text().strip()
-                or ending.error
-                or f"git ended with {ending.code}"
-            )
+            text = complaint.text().strip() or ending.error
+            told = " ".join((text or f"git ended with {ending.code}").split())
             # The person's own configuration of git may have put a token into the address.
-            raise SourceFetchError(
-                location, problem or hide_credentials(" ".join(told.split()))
-            )
+            raise SourceFetchError(location, problem or hide_credentials(told))
         if output.is_full:
-            raise SourceFetchError(
-                location,
-                f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches",
-            )
+            told = f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches"
+            raise SourceFetchError(location, told)
         return output.text()
 
     def _command(
@@ -308,27 +296,22 @@ def _require_sound(location: GitLocation, listing: str) -> None:
     for entry in filter(None, listing.split("\0")):
         head, _, name = entry.partition("\t")
         mode, _, _, length = head.split()
-        inside = not location.subdirectory or f"{name}/".startswith(
-            f"{location.subdirectory}/"
-        )
+        own = f"{location.subdirectory}/" if location.subdirectory else ""
+        inside = f"{name}/".startswith(own)
+        told = ""
         if mode == "160000" and inside:
-            raise SourceFetchError(
-                location, f"{name!a} is a submodule, and submodules are not fetched"
-            )
-        if name.count("/") > MAX_DEPTH:
-            raise SourceFetchError(
-                location, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
-            )
-        if name.casefold() in seen:
-            raise SourceFetchError(
-                location, f"it holds two names that differ in case alone: {name!a}"
-            )
+            told = f"{name!a} is a submodule, and submodules are not fetched"
+        elif name.count("/") > MAX_DEPTH:
+            told = f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
+        elif name.casefold() in seen:
+            told = f"it holds two names that differ in case alone: {name!a}"
+        if told:
+            raise SourceFetchError(location, told)
         seen.add(name.casefold())
         size += int(length) if length.isdigit() else 0
     if len(seen) > MAX_FILES or size > MAX_BYTES:
-        raise SourceFetchError(
-            location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
-        )
+        told = f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
+        raise SourceFetchError(location, told)
 
 
 def _wait(step: Callable[[], Awaitable[T]]) -> T:

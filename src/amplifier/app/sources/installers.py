@@ -104,9 +104,8 @@ class Installer:
                 command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT
             )
         if ending.timed_out:
-            raise SourceFetchError(
-                location, f"{self.name} took longer than {_TIMEOUT:g} s"
-            )
+            problem = f"{self.name} took longer than {_TIMEOUT:g} s"
+            raise SourceFetchError(location, problem)
         if ending.code:
             problem = f"{self.name} ended with {ending.code}: {ending.error or told.text().strip()}"
             raise SourceFetchError(location, hide_credentials(problem))
@@ -127,7 +126,5 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
     if find_spec("pip") is not None:
         options = ("install", "--disable-pip-version-check", "--no-input")
         return Installer(name="pip", argv=python_argv("pip", *options, packages=True))
-    raise SourceFetchError(
-        "The package",
-        f"neither uv nor pip is there for {sys.executable}; install one of them",
-    )
+    told = f"neither uv nor pip is there for {sys.executable}; install one of them"
+    raise SourceFetchError("The package", told)

@@ -103,15 +103,12 @@ class GitLocation:
     subdirectory: str | None = None
 
     def __str__(self) -> str:
+        text = f"git+{self.url}"
         if self.ref:
-            ref = f"@{self.ref}"
-        else:
-            ref = ""
+            text += f"@{self.ref}"
         if self.subdirectory:
-            subdirectory = f"#subdirectory={self.subdirectory}"
-        else:
-            subdirectory = ""
-        return f"git+{self.url}{ref}{subdirectory}"
+            text += f"#subdirectory={self.subdirectory}"
+        return text
 
     @property
     def scheme(self) -> str:
@@ -149,8 +146,8 @@ class PackageLocation:
     def _parts(self) -> tuple[str, str]:
         found = _PACKAGE.fullmatch(self.requirement)
         if found:
-            return (found[1], found[2] or "")
-        return (self.requirement, "")
+            return found[1], found[2] or ""
+        return self.requirement, ""
 
 
 Location: TypeAlias = PathLocation | GitLocation | PackageLocation

@@ -122,12 +122,9 @@ def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
 def _checked_values(source: Mapping[object, object]) -> tuple[str, dict[str, str]]:
     """Return the type of a source that is a mapping, and its other values."""
     kind = source.get("type")
-    if isinstance(kind, str):
-        known = _KEYS.get(kind)
-    else:
-        known = None
-    if known is None or not isinstance(kind, str):
+    if not isinstance(kind, str) or kind not in _KEYS:
         _refuse(kind, f"its 'type' is none of {', '.join(_KEYS)}")
+    known = _KEYS[kind]
     values: dict[str, str] = {}
     for key, value in source.items():
         if key == "type":
@@ -162,18 +159,15 @@ def _read_git(source: str) -> GitLocation:
     except ValueError:
         _refuse(source, "it is no URL")
     if url.scheme not in _SCHEMES or not text.startswith(f"{url.scheme}://"):
-        _refuse(
-            source,
-            f"git is asked by {', '.join(f'git+{scheme}' for scheme in _SCHEMES)} alone",
-        )
+        schemes = ", ".join(f"git+{scheme}" for scheme in _SCHEMES)
+        _refuse(source, f"git is asked by {schemes} alone")
     if "?" in text:
         _refuse(source, "a URL of a repository has no '?'")
     host = _checked_host(source, url, port)
     # A user stands before the host: only what follows the last '@' of the path is a ref.
-    if "@" in url.path:
-        path, at, ref = url.path.rpartition("@")
-    else:
-        path, at, ref = (url.path, "", "")
+    path, at, ref = url.path, "", ""
+    if "@" in path:
+        path, at, ref = path.rpartition("@")
     plain = _PATH
     if url.scheme == "file":
         path, plain = unquote(path), _OWN_PATH
@@ -211,11 +205,9 @@ def _checked_host(source: str, url: SplitResult, port: int | None) -> str:
                 source, "a repository on this machine is written as git+file:///path"
             )
         return ""
-    host = url.netloc.rpartition("@")[2]
+    host = name = url.netloc.rpartition("@")[2]
     if port is not None:
         name = host.rpartition(":")[0]
-    else:
-        name = host
     if not _HOST.fullmatch(name):
         _refuse(source, "its host is no name of a host")
     return f"{user}{at}{host}"
@@ -237,12 +229,9 @@ def _read_fragment(source: str, fragment: str) -> str:
 
 
 def _checked_folder(folder: str) -> str:
-    if not folder.startswith("/"):
-        parts = folder.strip("/").split("/")
-    else:
-        parts = [""]
-    if any(
-        not _PART.fullmatch(part) or part in (".", "..") or part.lower() == ".git"
+    parts = folder.strip("/").split("/")
+    if folder.startswith("/") or any(
+        not _PART.fullmatch(part) or part.lower() in (".", "..", ".git")
         for part in parts
     ):
         _refuse(folder, "the subdirectory is no plain path below the repository")
@@ -255,10 +244,7 @@ def _refuse(source: object, problem: str) -> NoReturn:
 
 def _shown(source: object) -> str:
     """Show a source without what may be secret in it: the part before the host, and what follows a '?'."""
-    if isinstance(source, str):
-        text = source
-    else:
-        text = repr(source)
+    text = source if isinstance(source, str) else repr(source)
     authority = text.partition("//")[2].partition("/")[0] or text
     if "@" in authority or ":" in authority:
         text = re.sub(r"(//|^).*@", r"\1***@", text, flags=re.DOTALL)

@@ -41,6 +41,25 @@ class Pin:
     version: str | None = None
     fetched_at: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        source: object,
+        digest: str,
+        *,
+        commit: str | None = None,
+        version: str | None = None,
+    ) -> Self:
+        """Return the pin of a source as it is fetched now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(
+            source=str(source),
+            hash=digest,
+            commit=commit,
+            version=version,
+            fetched_at=now,
+        )
+
     @property
     def state(self) -> tuple[str | None, str | None, str]:
         """What identifies a state of the source: commit, version and digest."""
@@ -48,11 +67,7 @@ class Pin:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        return {
-            name: value
-            for name, value in attrs.asdict(self).items()
-            if value is not None
-        }
+        return attrs.asdict(self, filter=lambda _, value: value is not None)
 
 
 @attrs.frozen
@@ -136,10 +151,7 @@ def look_at_package(location: PackageLocation) -> Pin | None:
     found = find_distribution(location)
     if found is None:
         return None
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Pin(
-        source=str(location), version=found.version, hash=_digest(found), fetched_at=now
-    )
+    return Pin.of(location, _digest(found), version=found.version)
 
 
 def find_distribution(location: PackageLocation) -> Distribution | None:
