@@ -41,12 +41,8 @@ class Catalogue:
             if path.is_dir()
         }
         named = settings.read().collections.catalogue
-        return cls(
-            {
-                **bundled,
-                **{canonical_name(name): _source(settings, name) for name in named},
-            }
-        )
+        own = {canonical_name(name): _source(settings, name) for name in named}
+        return cls({**bundled, **own})
 
     def knows(self, name: str) -> bool:
         """Say whether a collection of a name is known."""
@@ -87,10 +83,8 @@ class Catalogue:
         """
         found = self.sources.get(canonical_name(source))
         if found is None:
-            hint = (
-                did_you_mean(source, list(self.sources))
-                or f"; known: {', '.join(sorted(self.sources))}"
-            )
+            known = sorted(self.sources)
+            hint = did_you_mean(source, known) or f"; known: {', '.join(known)}"
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
             raise ConfigError.of(
                 source, f"no such collection{hint}; {remedy}", subject="catalogue"

@@ -130,9 +130,8 @@ class CollectionLibrary:
                     continue
                 first = found.setdefault(collection.name, collection)
                 if first is not collection:
-                    found[collection.name] = attrs.evolve(
-                        first, weaker=(*first.weaker, collection)
-                    )
+                    weaker = (*first.weaker, collection)
+                    found[collection.name] = attrs.evolve(first, weaker=weaker)
             self._found = found
         return self._found
 
@@ -161,9 +160,8 @@ class CollectionLibrary:
                 try:
                     yield read_collection(path, level)
                 except ConfigError as error:
-                    self._refuse(
-                        canonical_name(path.name), " ".join(str(error).split())
-                    )
+                    problem = " ".join(str(error).split())
+                    self._refuse(canonical_name(path.name), problem)
 
     def find(self, name: str) -> Collection | None:
         """Return the collection of a name; `None` where there is none.
@@ -248,13 +246,9 @@ class CollectionLibrary:
         return None if verdict.state == "sound" else verdict.reason
 
     def _folders(self) -> Iterator[tuple[Level, Path]]:
-        decision = self.project.judge("profiles")
-        if (
-            decision is not None
-            and decision.trusted
-            and self.places.project is not None
-        ):
-            yield "project", self.places.project / "collections"
+        decision, project = self.project.judge("profiles"), self.places.project
+        if decision is not None and decision.trusted and project is not None:
+            yield "project", project / "collections"
         yield "user", self.places.home / "collections"
         yield "bundled", Path(str(files("amplifier"))) / "collections"
 
@@ -287,10 +281,7 @@ def read_collection(path: Path, level: Level) -> Collection:
         ConfigError: the metadata is no TOML; names the file.
     """
     file = path / METADATA
-    if file.is_file():
-        data = read_toml(file)
-    else:
-        data = {}
+    data = read_toml(file) if file.is_file() else {}
     project = _table(data, "project")
     own = _table(_table(data, "tool"), "amplifier", "collection")
     name = project.get("name")
@@ -309,38 +300,31 @@ def _requires(value: object, file: Path) -> dict[str, str]:
     """Read what a collection needs: versions by name, or a list such as `["foundation>=1"]`."""
     if value is None:
         return {}
-    entries: dict[str, str] = {}
-    if isinstance(value, Mapping) and all(
-        isinstance(versions, str) for versions in value.values()
-    ):
-        entries = {str(name): str(versions) for name, versions in value.items()}
-    elif isinstance(value, list) and all(
-        isinstance(entry, str) and is_bare_name(entry) for entry in value
-    ):
-        needed = [PackageLocation(requirement=entry) for entry in value]
-        entries = {location.name: location.versions for location in needed}
-    else:
-        problem = (
-            f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
-        )
-        place = "tool.amplifier.collection.requires"
-        raise ConfigError.of(place, problem, subject=f"file {str(file)!r}")
-    return {canonical_name(name): versions for name, versions in entries.items()}
+    match value:
+        case Mapping() if all(isinstance(each, str) for each in value.values()):
+            return {canonical_name(str(name)): str(value[name]) for name in value}
+        case list() if all(map(is_bare_name, value)):
+            needed = [PackageLocation(requirement=entry) for entry in value]
+            return {location.name: location.versions for location in needed}
+        case _:
+            problem = f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
+            place = "tool.amplifier.collection.requires"
+            raise ConfigError.of(place, problem, subject=f"file {str(file)!r}")
 
 
 def _resources_of(path: Path) -> Path:
     # A package for PyPI has its resources inside its import folder, a plain folder has
     # them on top.
-    if any((path / kind).is_dir() for kind in _RESOURCES):
+    if _has_resources(path):
         return path
-    inner = [
-        folder
-        for folder in sorted(path.iterdir())
-        if any((folder / kind).is_dir() for kind in _RESOURCES)
-    ]
+    inner = [folder for folder in path.iterdir() if _has_resources(folder)]
     if len(inner) == 1:
         return inner[0]
     return path
+
+
+def _has_resources(folder: Path) -> bool:
+    return any((folder / kind).is_dir() for kind in _RESOURCES)
 
 
 def _table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:

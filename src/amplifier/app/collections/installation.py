@@ -162,11 +162,9 @@ class CollectionInstaller:
             return []
         with self._changing() as waiting:
             sources = [self.catalogue.locate_noted(entry.source) for entry in wanted]
-            staged = [
-                self._stage(source, waiting / str(index))
-                for index, source in enumerate(sources)
-            ]
-            for entry, found in zip(wanted, staged, strict=True):
+            changes, changed = list[Change](), list[Staged]()
+            for index, (entry, source) in enumerate(zip(wanted, sources, strict=True)):
+                found = self._stage(source, waiting / str(index))
                 # Under its new name it would not replace the old one, but stand beside
                 # it.
                 if found.collection.name != entry.name:
@@ -174,12 +172,9 @@ class CollectionInstaller:
                     raise ConfigError.of(
                         entry.name, problem, subject="choice of collections"
                     )
-            changes = [self._change(found, locked) for found in staged]
-            changed = [
-                found
-                for found, change in zip(staged, changes, strict=True)
-                if change.is_changed
-            ]
+                changes.append(self._change(found, locked))
+                if changes[-1].is_changed:
+                    changed.append(found)
             if changed and not check_only:
                 self._put(self._with_needed(changed, waiting))
             return changes
@@ -199,13 +194,10 @@ class CollectionInstaller:
         # delete.
         name = self.lock.require(name).name
         with self._changing():
-            needed = [
-                found for found in dependents(name, self._known()) if found != name
-            ]
+            others = (each for each in dependents(name, self._known()) if each != name)
+            needed = ", ".join(others)
             if needed and not force:
-                problem = (
-                    f"{', '.join(needed)} needs it; remove that first, or give --force"
-                )
+                problem = f"{needed} needs it; remove that first, or give --force"
                 raise ConfigError.of(name, problem, subject="choice of collections")
             FetchedFolders(self.lock).drop(name)
         return FetchedFolders(self.lock).folder / name
@@ -223,10 +215,8 @@ class CollectionInstaller:
         entry = self.lock.require(name)
         verdict = judge(entry, self.lock)
         if verdict.state != "changed":
-            problem = (
-                verdict.reason
-                or "it is as it was installed; there is nothing to accept"
-            )
+            sound = "it is as it was installed; there is nothing to accept"
+            problem = verdict.reason or sound
             raise ConfigError.of(entry.name, problem, subject="choice of collections")
         with self._changing():
             # Without an entry there is nothing to compare with, and that is what makes
@@ -289,13 +279,9 @@ class CollectionInstaller:
 
     def _known(self) -> dict[str, Collection]:
         """Return the collections that those of this level may need."""
-        library = CollectionLibrary(self.places, self.project)
-        levels = (
-            ("project", "user", "bundled") if self.is_local else ("user", "bundled")
-        )
         found: dict[str, Collection] = {}
-        for collection in library.every():
-            if collection.level in levels:
+        for collection in CollectionLibrary(self.places, self.project).every():
+            if self.is_local or collection.level != "project":
                 found.setdefault(collection.name, collection)
         return found
 
@@ -322,9 +308,7 @@ class CollectionInstaller:
         """Say whether what is here is not what was installed, or that not what the same commit holds."""
         # A commit has one content. Another digest of it means that the entry or the
         # files were changed here.
-        is_other = (
-            entry.commit is not None
-            and entry.commit == found.commit
-            and entry.hash != found.hash
-        )
-        return is_other or judge(entry, self.lock).state != "sound"
+        is_same = entry.commit is not None and entry.commit == found.commit
+        if is_same and entry.hash != found.hash:
+            return True
+        return judge(entry, self.lock).state != "sound"

@@ -40,16 +40,11 @@ def check_requirements(
         for problem in _problems(collection, name, versions, collections.get(name))
     ]
     sound: set[str] = set()
-    circle = next(
-        filter(None, (_circle(name, collections, (), sound) for name in sorted(names))),
-        None,
-    )
-    if circle is not None:
-        problems.append(
-            Problem(
-                " -> ".join(circle), "these collections require each other in a cycle"
-            )
-        )
+    circles = (_circle(name, collections, (), sound) for name in sorted(names))
+    circle = " -> ".join(next(filter(None, circles), ()))
+    if circle:
+        told = "these collections require each other in a cycle"
+        problems.append(Problem(circle, told))
     if problems:
         raise ConfigError(problems, subject="choice of collections")
 
@@ -66,9 +61,8 @@ def _problems(
 ) -> Iterator[Problem]:
     place = f"{collection.name} requires {name}{' ' if versions else ''}{versions}"
     if found is None:
-        yield Problem(
-            place, "it is not installed, and no catalogue knows it; install it first"
-        )
+        told = "it is not installed, and no catalogue knows it; install it first"
+        yield Problem(place, told)
         return
     is_any = versions.strip() in ("", "*")
     try:
@@ -78,10 +72,8 @@ def _problems(
     except ValueError as error:
         yield Problem(place, f"the version cannot be compared: {error}")
         return
-    yield Problem(
-        place,
-        f"{name} {found.version or 'without a version'} is what there is, in {found.path}",
-    )
+    there = f"{name} {found.version or 'without a version'}"
+    yield Problem(place, f"{there} is what there is, in {found.path}")
 
 
 def _circle(

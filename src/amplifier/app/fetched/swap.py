@@ -36,11 +36,7 @@ _ASIDE: Final = re.compile(
 
 @attrs.frozen
 class FetchedFolders:
-    """The folders of one lock file. Its functions block.
-
-    Args:
-        lock: what is installed; it stands in the folder of its kind, beside the lock file.
-    """
+    """The folders of one lock file, which stand in the folder of its kind beside it. Its functions block."""
 
     lock: FetchedLock
 

@@ -20,7 +20,7 @@ from amplifier_kit.claude_plugins import (
     server_documents,
 )
 from amplifier_kit.files.documents import DocumentError, read_text
-from amplifier_kit.open_data import as_object
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -109,17 +109,13 @@ def _servers(root: Path) -> Iterator[Ability]:
 
 
 def _server(name: str, entry: JSONObject) -> Ability:
+    words = map(str, [entry.get("command"), *as_list(entry.get("args"))])
+    detail = f"starts: {_listed(words)}"
     if isinstance(entry.get("url"), str):
         detail = f"connects to: {entry['url']}"
-    else:
-        arguments = entry.get("args")
-        words = [
-            entry.get("command"),
-            *(arguments if isinstance(arguments, list) else []),
-        ]
-        detail = f"starts: {_listed(map(str, words))}"
     detail += "".join(_surroundings(entry))
-    passed = [*_env_allow(entry), *dict.fromkeys(_variables(entry))]
+    allowed = map(str, as_list(entry.get("env_allow")))
+    passed = [*allowed, *dict.fromkeys(_variables(entry))]
     if passed:
         detail += f"; gets your {', '.join(passed)}"
     return Ability(kind="server", name=name, detail=detail, runs=True)
@@ -142,20 +138,11 @@ def _listed(words: Iterable[str]) -> str:
     )
 
 
-def _env_allow(entry: JSONObject) -> list[str]:
-    names = entry.get("env_allow")
-    return [str(name) for name in names] if isinstance(names, list) else []
-
-
 def _variables(value: JSONValue) -> Iterator[str]:
     if isinstance(value, str):
         yield from (name for name in _VARIABLE.findall(value) if name not in _OWN)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _variables(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _variables(item)
+    for item in [*as_object(value).values(), *as_list(value)]:
+        yield from _variables(item)
 
 
 def _command(command: CommandFile) -> Ability:
@@ -173,9 +160,8 @@ def _command(command: CommandFile) -> Ability:
 
 
 def _agent(agent: ClaudeAgent) -> Ability:
-    if agent.tools is None:
-        tools = "all tools"
-    else:
+    tools = "all tools"
+    if agent.tools is not None:
         tools = f"tools: {', '.join(agent.tools) or 'none'}"
     if agent.disallowed_tools:
         tools += f", without {', '.join(agent.disallowed_tools)}"

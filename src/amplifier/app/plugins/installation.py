@@ -324,11 +324,10 @@ def _require_modules(abilities: Sequence[Ability]) -> None:
     known = installed_modules()
     missing = [module for module in modules_for(abilities) if module not in known]
     if missing:
-        packages = [
-            _EXTRA.get(module, f"amplifier-module-{module}") for module in missing
-        ]
+        packages = (_EXTRA.get(name, f"amplifier-module-{name}") for name in missing)
+        command = install_command(*packages)
         raise AmplifierError(
-            f"The plugin needs {', '.join(missing)}; install with: {install_command(*packages)}"
+            f"The plugin needs {', '.join(missing)}; install with: {command}"
         )
 
 

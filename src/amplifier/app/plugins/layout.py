@@ -83,11 +83,9 @@ def lay_out(folder: Path, name: str, entry: Mapping[str, JSONValue]) -> None:
         manifest["skills"] = "./"
     if not is_plugin(folder) and not any(key in manifest for key in (*_PARTS, *_FILES)):
         problem = "it has no plugin (.claude-plugin/plugin.json), no marketplace and no skill (SKILL.md)"
-        without_effect = [key for key in _UNUSED if key in entry or key in manifest]
-        if without_effect:
-            problem = (
-                f"it has nothing that works here, only {', '.join(without_effect)}"
-            )
+        unused = ", ".join(key for key in _UNUSED if key in entry or key in manifest)
+        if unused:
+            problem = f"it has nothing that works here, only {unused}"
         raise ConfigError.of(name, problem, subject="source")
     path = folder / _MANIFEST
     path.parent.mkdir(exist_ok=True)

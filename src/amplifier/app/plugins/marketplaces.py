@@ -48,10 +48,9 @@ class SeveralPluginsError(ConfigError):
 
     def __init__(self, source: str, plugins: Sequence[OfferedPlugin]) -> None:
         self.plugins: tuple[OfferedPlugin, ...] = tuple(plugins)
+        hint = ", ".join(sorted(plugin.name for plugin in plugins))
         if len(plugins) > _MAX_NAMES:
             hint = f"'amplifier plugin add {source} --dry-run' lists them"
-        else:
-            hint = ", ".join(sorted(plugin.name for plugin in plugins))
         problem = f"it offers {len(plugins)} plugins; name those that you want behind it: {hint}"
         super().__init__([Problem(source, problem)], subject="choice of plugins")
 
@@ -103,10 +102,10 @@ class Marketplace:
     def _inside(self, name: str, source: str) -> Path:
         path = path_inside(self.root, source, self.base)
         if path is None:
-            self._refuse(
-                name,
-                f"its folder {source!a:.80} leads out of the marketplace, or is no path",
+            told = (
+                f"its folder {source!a:.80} leads out of the marketplace, or is no path"
             )
+            self._refuse(name, told)
         if not path.is_dir():
             self._refuse(name, f"the marketplace has no folder {source!a:.80}")
         return path
