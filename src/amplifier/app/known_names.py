@@ -57,11 +57,7 @@ def collection_names(places: Places) -> Iterator[str]:
 
 def plugin_names(places: Places) -> Iterator[str]:
     """Yield the names of the plugins in the person's own folder."""
-    yield from (
-        folder.name
-        for folder in (places.home / "plugins").glob("[!.]*")
-        if folder.is_dir()
-    )
+    yield from (folder.name for folder in _folders(places.home / "plugins", "[!.]*"))
 
 
 def module_ids(_: Places) -> Iterator[str]:
@@ -79,17 +75,15 @@ def provider_names(places: Places) -> Iterator[str]:
 
 
 def _collections(places: Places, *, bundled: bool) -> Iterator[Path]:
-    roots = [
-        places.root / FOLDER,
-        places.home,
-        *([Path(str(files("amplifier")))] if bundled else []),
-    ]
+    roots = [places.root / FOLDER, places.home]
+    if bundled:
+        roots.append(Path(str(files("amplifier"))))
     for root in roots:
-        yield from (
-            folder
-            for folder in (root / "collections").glob("[!._]*")
-            if folder.is_dir()
-        )
+        yield from _folders(root / "collections", "[!._]*")
+
+
+def _folders(folder: Path, pattern: str) -> Iterator[Path]:
+    yield from (path for path in folder.glob(pattern) if path.is_dir())
 
 
 def _stems(folder: Path) -> Iterator[str]:

@@ -33,11 +33,7 @@ _ORCHESTRATOR: Final = "orchestrator"
 
 @attrs.define(eq=False)
 class _ShellTurn:
-    """A loop that runs one command and writes it to the conversation with its output; it asks no model.
-
-    Args:
-        command: the shell text.
-    """
+    """A loop that runs one command and writes it to the conversation with its output; it asks no model."""
 
     name: ClassVar[str] = "typed-shell"
     needs_provider: ClassVar[bool] = False

@@ -247,15 +247,12 @@ def _servers_of(listed: Sequence[JSONValue], index: int) -> JSONObject:
 def _unknown(
     name: str, scope: str, servers: Iterable[str], places: Places
 ) -> ConfigError:
-    elsewhere = [each for each in declared_servers(places) if each.name == name]
-    known = list(servers)
-    if elsewhere:
-        hint = f"; it is in {elsewhere[0].path} (--scope {elsewhere[0].scope})"
-    else:
-        hint = (
-            did_you_mean(name, known)
-            or f"; it has {', '.join(sorted(known)) or 'none'}"
-        )
+    known = sorted(servers)
+    hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+    for each in declared_servers(places):
+        if each.name == name:
+            hint = f"; it is in {each.path} (--scope {each.scope})"
+            break
     return ConfigError.of(
         name,
         f"the scope {scope} has no server of this name{hint}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -32,6 +32,8 @@ __all__ = [
 
 _PACKAGE: Final = "amplifier_module_tool_mcp"
 _MORE_SECONDS: Final = 1.0
+
+C = TypeVar("C")
 
 
 @attrs.frozen(kw_only=True)
@@ -97,14 +99,9 @@ async def look_at_servers(composition: Composition, timeout: float) -> ServersLo
         pending = await coordinator.collect_contributions("trust.pending")
         tools = {tool.name: tool for tool in show_tools(coordinator.tools)}
     return ServersLook(
-        servers=tuple(server for each in shown for server in _servers(each)),
+        servers=tuple(_each(shown, ShownServer)),
         tools=tools,
-        pending=tuple(
-            decision
-            for each in pending
-            for decision in (each if isinstance(each, Sequence) else ())
-            if isinstance(decision, TrustDecision)
-        ),
+        pending=tuple(_each(pending, TrustDecision)),
     )
 
 
@@ -157,23 +154,18 @@ def _unknown(name: str, known: Sequence[str]) -> ConfigError:
     return ConfigError.of(name, f"there is no such server{hint}", subject="MCP server")
 
 
-def _servers(contributed: object) -> list[ShownServer]:
-    if not isinstance(contributed, Sequence):
-        return []
-    return [each for each in contributed if isinstance(each, ShownServer)]
+def _each(contributed: Sequence[object], cls: type[C]) -> Iterator[C]:
+    """Yield what is of a class in lists that modules contributed."""
+    for listed in contributed:
+        if isinstance(listed, Sequence):
+            yield from (each for each in listed if isinstance(each, cls))
 
 
 def _limited(tools: Sequence[JSONObject], timeout: float) -> list[JSONValue]:
     """Return the module's entries, waiting for every server as long as one may take to answer."""
     own = [entry for entry in tools if entry.get("module") == MODULE]
+    more = {"connect_timeout": timeout, "start_timeout": timeout + _MORE_SECONDS}
     return [
-        {
-            **entry,
-            "config": {
-                **as_object(entry.get("config")),
-                "connect_timeout": timeout,
-                "start_timeout": timeout + _MORE_SECONDS,
-            },
-        }
+        {**entry, "config": {**as_object(entry.get("config")), **more}}
         for entry in own or [{"module": MODULE}]
     ]

@@ -65,10 +65,9 @@ def trace(
     for path, value in flatten(after):
         # A file that repeats a value takes nothing's place: the origin stays with who
         # said it first.
+        traced[path] = ValueOrigin(profile=name, replaced=old.get(path))
         if path in origins and old[path] == value:
             traced[path] = origins[path]
-        else:
-            traced[path] = ValueOrigin(profile=name, replaced=old.get(path))
     return traced
 
 

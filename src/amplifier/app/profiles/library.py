@@ -144,13 +144,9 @@ class ProfileLibrary:
                 trusted it.
         """
         if is_address(name, kind):
-            base = self.places.working_dir
-            if beside is not None:
-                base = beside.path.parent
+            base = beside.path.parent if beside else self.places.working_dir
             return self.open(name, kind, base)
-        files = self._named
-        if ":" in name:
-            files = self._in_collection
+        files = self._in_collection if ":" in name else self._named
         is_itself = False
         for file in files(name, kind):
             if beside is None or file.path != beside.path:
@@ -165,8 +161,8 @@ class ProfileLibrary:
         names = [file.name for file in self.found(kind)]
         if kind == "bundle":
             names += self.added
-        known = f"; known: {', '.join(names) or 'none'}"
-        raise _missing(kind, name, did_you_mean(name, names) or known)
+        hint = did_you_mean(name, names) or f"; known: {', '.join(names) or 'none'}"
+        raise _missing(kind, name, hint)
 
     def find_profile_file(self, name: str) -> Path:
         """Return the file of the profile of a name.

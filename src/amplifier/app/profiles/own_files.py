@@ -136,8 +136,7 @@ def _existing(places: Places, name: str, scope: str) -> Path:
     if path.is_file():
         return path
     told = f"there is no {path}"
-    known = ProfileLibrary.of(places).names()
-    if name in known:
+    if name in ProfileLibrary.of(places).names():
         told += f"; the profile of this name is not yours: 'amplifier profile new NAME --extends {name}' makes one"
     raise ConfigError.of(name, told, subject="choice of a profile")
 

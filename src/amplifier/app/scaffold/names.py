@@ -23,6 +23,13 @@ PREFIXES: Final[Mapping[str, str]] = {
 }
 """How the id of a new module of each type begins."""
 
+_SUFFIXES: Final = {
+    "context": "Context",
+    "orchestrator": "Loop",
+    "provider": "Provider",
+}
+"""What the names of their classes end with."""
+
 _ALSO: Final = {"hook-": "hook", "orchestrator-": "orchestrator"}
 """Beginnings that mean a type as well."""
 
@@ -80,14 +87,9 @@ class ModuleNames:
         Where that is a word of Python's own, a name which the new files import, or one that pytest takes for a test,
         the type stands first.
         """
-        suffix = {
-            "provider": "Provider",
-            "orchestrator": "Loop",
-            "context": "Context",
-        }.get(self.type, "")
-        name = "".join(part.capitalize() for part in self.word.split("-")) + suffix
-        is_taken = name in _TAKEN or name.startswith("Test") or keyword.iskeyword(name)
-        if is_taken:
+        name = "".join(part.capitalize() for part in self.word.split("-"))
+        name += _SUFFIXES.get(self.type, "")
+        if name in _TAKEN or name.startswith("Test") or keyword.iskeyword(name):
             return f"{self.type.capitalize()}{name}"
         return name
 
@@ -103,32 +105,25 @@ def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A00
     Raises:
         ConfigError: the name cannot be one, the type is unknown, or the two do not agree.
     """
+    known = ", ".join(PREFIXES)
     if type is not None and type not in PREFIXES:
-        known = list(PREFIXES)
-        raise _refuse(
-            "type",
-            f"there is no module type {type!r}{did_you_mean(type, known)}; known: {', '.join(known)}",
-        )
+        hint = f"{did_you_mean(type, list(PREFIXES))}; known: {known}"
+        raise _refuse("type", f"there is no module type {type!r}{hint}")
     plain = re.sub(r"[\s_-]+", "-", name.strip().lower()).removeprefix(_DISTRIBUTION)
     begins = {**{prefix: kind for kind, prefix in PREFIXES.items()}, **_ALSO}
     prefix = next((prefix for prefix in begins if plain.startswith(prefix)), "")
     told = begins.get(prefix)
     if type is None and told is None:
-        raise _refuse(
-            "type",
-            f"{name!r} begins with no type; say which it is: {', '.join(PREFIXES)}",
-        )
+        problem = f"{name!r} begins with no type; say which it is: {known}"
+        raise _refuse("type", problem)
     if type is not None and told not in (None, type):
-        raise _refuse(
-            "name",
-            f"{name!r} begins like a {told}, but the type is {type}; leave its beginning out",
-        )
+        problem = f"{name!r} begins like a {told}, but the type is {type}; leave its beginning out"
+        raise _refuse("name", problem)
     word = plain.removeprefix(prefix)
     if not _WORDS.fullmatch(word) or len(word) > _MAX_LENGTH:
         rule = f"a name is words of letters and digits with hyphens between them, at most {_MAX_LENGTH} characters"
-        raise _refuse(
-            "name", f"{name!r} cannot be one: {rule}, and begins with a letter"
-        )
+        problem = f"{name!r} cannot be one: {rule}, and begins with a letter"
+        raise _refuse("name", problem)
     if keyword.iskeyword(word):
         raise _refuse("name", f"{word!r} is a word of Python's own; choose another")
     return ModuleNames(type=type or str(told), word=word)

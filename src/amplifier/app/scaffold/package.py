@@ -48,18 +48,16 @@ def make_module(name: str, type: str | None = None, *, parent: Path) -> NewModul
     """
     names = name_module(name, type)
     folder = parent / names.distribution
-    if folder.exists() or folder.is_symlink():
-        raise _refuse(
-            f"{str(folder)!r} exists; choose another name, or another place with --path"
-        )
+    if os.path.lexists(folder):
+        told = "exists; choose another name, or another place with --path"
+        raise _refuse(f"{str(folder)!r} {told}")
     texts = dict(_render(names))
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _write(folder, texts)
     except OSError as error:
-        raise _refuse(
-            f"{str(folder)!r} cannot be written: {error.strerror or error}"
-        ) from error
+        told = f"cannot be written: {error.strerror or error}"
+        raise _refuse(f"{str(folder)!r} {told}") from error
     return NewModule(names=names, folder=folder, files=tuple(sorted(texts)))
 
 
@@ -69,26 +67,14 @@ def _refuse(message: str) -> ConfigError:
 
 def _render(names: ModuleNames) -> Iterator[tuple[str, str]]:
     """Yield each file's path and text."""
-    values = {
-        "cls": names.cls,
-        "distribution": names.distribution,
-        "id": names.id,
-        "package": names.package,
-        "snake": names.snake,
-        "title": names.title,
-        "word": names.word,
-    }
+    words = ("cls", "distribution", "id", "package", "snake", "title", "word")
+    values = {word: getattr(names, word) for word in words}
     templates = files(__package__) / "templates"
     for folder in ("common", names.type):
         for path, template in _templates(templates / folder, PurePosixPath()):
             text = Template(template.read_text("utf-8")).substitute(values)
-            yield (
-                str(path)
-                .replace(_PACKAGE, names.package)
-                .replace("NAME", names.snake)
-                .removesuffix(_ENDING),
-                text,
-            )
+            place = str(path).replace(_PACKAGE, names.package)
+            yield place.replace("NAME", names.snake).removesuffix(_ENDING), text
 
 
 def _templates(
