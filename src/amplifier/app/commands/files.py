@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 import attrs
@@ -43,15 +42,6 @@ _SECONDS: Final = 120.0
 _MOST_OUTPUT: Final = 60_000
 _MOST_FILE_BYTES: Final = 256_000
 _SHELL: Final = "/bin/sh"
-
-
-@attrs.frozen(kw_only=True)
-class _Found:
-    """A command, whose it is (`user`, `project`, or `collection:NAME`), and the folder of its file."""
-
-    level: str
-    folder: Path
-    file: CommandFile
 
 
 @attrs.define(eq=False)
@@ -99,18 +89,18 @@ class CommandFiles:
         except (AmplifierError, OSError) as error:
             self.problems.append(str(error))
         else:
-            level = _level(file)
-            found = _Found(level=level, folder=file.path.parent, file=command)
             return SessionCommand(
                 name=command.name,
-                make=partial(self._make, found),
+                make=partial(self._make, file, command),
                 description=command.description,
                 argument_hint=command.argument_hint,
-                source=":".join(filter(None, (level, command.folder))),
+                source=":".join(filter(None, (_level(file), command.folder))),
             )
         return None
 
-    async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
+    async def _make(
+        self, file: DefinitionFile, command: CommandFile, arguments: str
+    ) -> CommandPrompt:
         """Write a command's prompt: programs run once they are allowed.
 
         A command of the person's own mentions what an instruction in its folder may. A file that a project's command
@@ -119,16 +109,16 @@ class CommandFiles:
         Raises:
             CommandError: a program was not allowed, or the project's command names a file elsewhere.
         """
-        is_own = found.level == "user"
+        is_own = _level(file) == "user"
         text, written = list[str](), list[str]()
-        for part in found.file.parts(arguments):
+        for part in command.parts(arguments):
             match part.kind:
                 case "run":
-                    text.append(await self._output(found.file.name, part.text.strip()))
+                    text.append(await self._output(command.name, part.text.strip()))
                 # Read here, since a session follows mentions with the person's own
                 # rights, which a project's file must not borrow.
                 case "file" if not is_own:
-                    read = partial(self._content, found.file.name, part.text)
+                    read = partial(self._content, command.name, part.text)
                     text.append(await to_thread.run_sync(read))
                 case kind:
                     text.append(f"@{part.text}" if kind == "file" else part.text)
@@ -136,11 +126,11 @@ class CommandFiles:
                     # nobody who may.
                     written.append(text[-1])
         metadata: dict[str, JSONValue] = {}
-        if found.file.model is not None:
-            metadata["model"] = found.file.model
+        if command.model is not None:
+            metadata["model"] = command.model
         own = None
         if is_own:
-            own = WrittenText(" ".join(written), found.folder)
+            own = WrittenText(" ".join(written), file.path.parent)
         return CommandPrompt(text="".join(text).strip(), written=own, metadata=metadata)
 
     async def _output(self, name: str, text: str) -> str:

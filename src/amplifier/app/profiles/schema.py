@@ -117,8 +117,7 @@ class _Spawn:
             "inherit_hooks": self.hooks,
             "exclude_hooks": self.exclude_hooks,
         }
-        given = {name: value for name, value in options.items() if value is not None}
-        return {name: list(value) for name, value in given.items()}
+        return {name: [*each] for name, each in options.items() if each is not None}
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 import attrs
@@ -82,12 +82,12 @@ class FileSessionStore:
 
     async def renew(self, lease: Lease) -> None:
         """Have a lease end a whole period from now."""
-        await self._write(lease, _renew, lease)
+        await self._write(lease, partial(_renew, lease))
 
     async def release(self, lease: Lease) -> None:
         """End a lease; one that has ended is left as it is."""
         try:
-            await self._write(lease, _release, lease)
+            await self._write(lease, partial(_release, lease))
         except LeaseLostError:
             return
 
@@ -97,21 +97,21 @@ class FileSessionStore:
 
     async def write_record(self, lease: Lease, record: JSONObject) -> None:
         """Write who a session is."""
-        await self._write(lease, _write_record, lease, record)
+        await self._write(lease, partial(_write_record, lease, record))
 
     async def append(
         self, lease: Lease, log: LogName, entries: Sequence[LogEntry]
     ) -> None:
         """Add entries to the end of a log, all of them or none."""
-        await self._change(lease, append_entries, log, entries)
+        await self._change(lease, partial(append_entries, log=log, entries=entries))
 
     async def replace(self, lease: Lease, log: LogName, content: SessionLog) -> None:
         """Put other entries in the place of all that a log has, at once."""
-        await self._change(lease, replace_entries, log, content)
+        await self._change(lease, partial(replace_entries, log=log, content=content))
 
     async def write_document(self, lease: Lease, name: str, content: bytes) -> None:
         """Write a file of a session's own, all at once."""
-        await self._change(lease, _write_document, name, content)
+        await self._change(lease, partial(_write_document, name, content))
 
     async def ask(self, lease: Lease, question: StoredQuestion) -> None:
         """Store a question; the same one again changes nothing."""
@@ -123,7 +123,7 @@ class FileSessionStore:
         taken = await _run(self._question_folder, question.question_id)
         if taken not in (None, self.files.folder(lease.session_id)):
             raise _taken(question)
-        await self._change(lease, _ask, question)
+        await self._change(lease, partial(_ask, question))
 
     async def void_questions(self, lease: Lease) -> None:
         """Let the questions of a session that nobody answered take no answer any more."""
@@ -133,7 +133,7 @@ class FileSessionStore:
         self, lease: Lease, question_ids: Collection[str]
     ) -> None:
         """Delete questions of a session, answered or not; ids of others are passed over."""
-        await self._change(lease, _forget, question_ids)
+        await self._change(lease, partial(_forget, question_ids))
 
     async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
         """Answer a question, once; the same answer again is no error and changes nothing."""
@@ -247,29 +247,7 @@ class FileSessionStore:
             owner = str(error.owner or "a process")
             raise LeaseHeldError(session_id, owner) from error
 
-    async def _write(
-        self,
-        lease: Lease,
-        function: Callable[Concatenate[Path, P], None],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> None:
-        """Write something of a session while its lease holds."""
-        folder = self.files.folder(lease.session_id)
-
-        def write() -> None:
-            with holding(folder, lease):
-                function(folder, *args, **kwargs)
-
-        await _run(write)
-
-    async def _change(
-        self,
-        lease: Lease,
-        function: Callable[Concatenate[Path, P], None],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> None:
+    async def _change(self, lease: Lease, function: Callable[[Path], None]) -> None:
         """Write something of a session that has a record, while its lease holds."""
 
         def change(folder: Path) -> None:
@@ -277,9 +255,19 @@ class FileSessionStore:
             if not (folder / METADATA).exists():
                 told = "has no record yet; write that first"
                 raise StoreError(f"Session {lease.session_id!r} {told}")
-            function(folder, *args, **kwargs)
+            function(folder)
 
         await self._write(lease, change)
+
+    async def _write(self, lease: Lease, function: Callable[[Path], None]) -> None:
+        """Write something of a session while its lease holds."""
+        folder = self.files.folder(lease.session_id)
+
+        def write() -> None:
+            with holding(folder, lease):
+                function(folder)
+
+        await _run(write)
 
 
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -287,16 +275,16 @@ async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
     return await to_thread.run_sync(partial(function, *args, **kwargs))
 
 
-def _renew(folder: Path, lease: Lease) -> None:
+def _renew(lease: Lease, folder: Path) -> None:
     state = LeaseState.read(folder)
     attrs.evolve(state, expires=time.time() + lease.period).write(folder)
 
 
-def _release(folder: Path, lease: Lease) -> None:
+def _release(lease: Lease, folder: Path) -> None:
     attrs.evolve(LeaseState.read(folder), owner=lease.owner, expires=0.0).write(folder)
 
 
-def _write_record(folder: Path, lease: Lease, record: JSONObject) -> None:
+def _write_record(lease: Lease, record: JSONObject, folder: Path) -> None:
     subject = f"record of session {lease.session_id!r}"
     session_id = SessionRecord.from_dict(record, subject=subject).session_id
     if session_id != lease.session_id:
@@ -313,7 +301,7 @@ def _read_record(folder: Path) -> JSONObject | None:
     return {key: value for key, value in items if key != CHECKSUM}
 
 
-def _write_document(folder: Path, name: str, content: bytes) -> None:
+def _write_document(name: str, content: bytes, folder: Path) -> None:
     if not is_document(name):
         raise StoreError(f"{name!r:.80} is no name of a document")
     write_private(folder / name, content)
@@ -361,7 +349,7 @@ def _taken(question: StoredQuestion) -> StoreError:
     return StoreError(f"Another question has the id {question.question_id!r}")
 
 
-def _ask(folder: Path, question: StoredQuestion) -> None:
+def _ask(question: StoredQuestion, folder: Path) -> None:
     with changing_questions(folder) as questions:
         known = questions.setdefault(question.question_id, question)
         if known.asked != question.asked:
@@ -375,7 +363,7 @@ def _void(folder: Path) -> None:
                 questions[key] = attrs.evolve(question, is_void=True)
 
 
-def _forget(folder: Path, question_ids: Collection[str]) -> None:
+def _forget(question_ids: Collection[str], folder: Path) -> None:
     with changing_questions(folder) as questions:
         for question_id in question_ids:
             questions.pop(question_id, None)
