@@ -48,12 +48,7 @@ def widening(plan: JSONObject) -> Iterator[Problem]:
 
 
 def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
-    """Yield the modules that a partial plan names and the plan of its session does not have.
-
-    Args:
-        plan: what the agent's file says.
-        session: the plan of the session that delegates to it.
-    """
+    """Yield the modules that a partial plan names and the plan of its session does not have."""
     for section in ("providers", "tools"):
         known = frozenset(_instances(session.get(section)))
         for name, instance in _instances(plan.get(section)):

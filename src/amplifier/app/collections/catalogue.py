@@ -35,14 +35,15 @@ class Catalogue:
     def of(cls, settings: Settings) -> Self:
         """Return the names that come along, with those of the settings over them."""
         folder = Path(str(files("amplifier"))) / "collections" / "_catalogue"
-        bundled = {
+        known = {
             path.name: (str(path), folder)
             for path in sorted(folder.iterdir())
             if path.is_dir()
         }
-        named = settings.read().collections.catalogue
-        own = {canonical_name(name): _source(settings, name) for name in named}
-        return cls({**bundled, **own})
+        for name in settings.read().collections.catalogue:
+            source, layer = settings.source((*_CATALOGUE, name))
+            known[canonical_name(name)] = source, layer.base
+        return cls(known)
 
     def knows(self, name: str) -> bool:
         """Say whether a collection of a name is known."""
@@ -94,8 +95,3 @@ class Catalogue:
 
 def _read(source: str, base: Path) -> Location | ArchiveLocation:
     return read_archive(source) or read_location(source, base)
-
-
-def _source(settings: Settings, name: str) -> tuple[str, Path]:
-    source, layer = settings.source((*_CATALOGUE, name))
-    return source, layer.base

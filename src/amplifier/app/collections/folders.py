@@ -254,7 +254,6 @@ class CollectionLibrary:
 
 
 def _claimed_name(data: bytes) -> str | None:
-    """Return the name that the metadata of a collection gives it; `None` where it gives none."""
     try:
         name = _table(tomllib.loads(data.decode()), "project").get("name")
     except ValueError:

@@ -278,7 +278,6 @@ class CollectionInstaller:
         return result
 
     def _known(self) -> dict[str, Collection]:
-        """Return the collections that those of this level may need."""
         found: dict[str, Collection] = {}
         for collection in CollectionLibrary(self.places, self.project).every():
             if self.is_local or collection.level != "project":

@@ -118,7 +118,6 @@ class ContextCommands(TalkCommands):
 
 
 def _sizes(seen: Sequence[MessageDict], tools: Mapping[str, Tool]) -> dict[str, int]:
-    """Count the tokens of what the model would see, by source."""
     # counting takes patterns that few commands need
     from amplifier_kit.compaction.meters import built_in_meter, message_tokens
 

@@ -136,7 +136,6 @@ class ConversationCommands(TalkCommands):
 def _lines(
     messages: Sequence[MessageDict], starts: Sequence[int]
 ) -> Iterator[TranscriptLine]:
-    """Say to which turn each message belongs."""
     for at, message in enumerate(messages):
         # The conversation knows where turns begin, and not their ids: any text that
         # differs by turn will do.

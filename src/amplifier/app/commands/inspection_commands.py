@@ -86,7 +86,6 @@ class InspectionCommands(TalkCommands):
 
 
 def _server(server: JSONObject) -> tuple[str, str, str]:
-    """Say how a server is: its name, its state, and what it offers or what is wrong."""
     held_back = as_object(server.get("held_back"))
     offered = f"{server.get('tools', 0)} tools"
     if held_back:

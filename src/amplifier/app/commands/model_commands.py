@@ -133,7 +133,6 @@ class ModelCommands(TalkCommands):
         )
 
     async def _models(self) -> list[tuple[str, str, str]]:
-        """List the models of the providers that may be asked, each with what is known of it."""
         table = []
         for name, provider in self._asked().items():
             try:
@@ -203,7 +202,6 @@ class ModelCommands(TalkCommands):
         return self.talk.opened.session.coordinator.providers
 
     def _asked(self) -> dict[str, Provider]:
-        """Return the providers that may be asked, by name."""
         return {
             name: one
             for name, one in self._every().items()
@@ -219,7 +217,6 @@ def _facts(model: ModelInfo) -> str:
 
 
 def _written(value: object) -> str:
-    """Write settings as the files have them."""
     import yaml  # few commands show settings
 
     plain = json.loads(json.dumps(value, default=str))

@@ -18,7 +18,6 @@ from amplifier.app.store.reader import words_of
 from amplifier.app.text.figures import counted
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.errors import AmplifierError
-from amplifier_sdk.messages import MessageDict
 
 __all__ = ["RewindCommands"]
 
@@ -119,7 +118,6 @@ class RewindCommands(TalkCommands):
         ]
 
     async def _list(self) -> CommandAnswer:
-        """List the turns with their prompts, and how many files each changed."""
         talk = self.talk
         if not talk.starts:
             return CommandAnswer(text="There are no turns yet.")
@@ -128,13 +126,15 @@ class RewindCommands(TalkCommands):
         table = []
         for number, start in enumerate(talk.starts, 1):
             files = changed.get(talk.turn_ids.get(start, ""), "")
-            table.append((str(number), files, _prompt(said[start:])))
+            typed = (
+                words_of(each) for each in said[start:] if each.get("role") == "user"
+            )
+            table.append((str(number), files, as_typed(next(typed, ""))))
         shown = table[-_SHOWN_TURNS:]
         told = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
         return answer_of([*rows(shown, self.talk.columns, widest=10), told])
 
     async def _changed_files(self) -> dict[str, str]:
-        """Say by turn how many files it changed."""
         backups = self._find_backups()
         if backups is None:
             return {}
@@ -159,7 +159,6 @@ class RewindCommands(TalkCommands):
         return found
 
     def _turn_ids(self, first: int) -> set[str]:
-        """Return the ids of the turns from a number on."""
         ids = self.talk.turn_ids
         return {ids[start] for start in self.talk.starts[first:] if start in ids}
 
@@ -179,10 +178,3 @@ def _read(arguments: str, *, usual: int) -> tuple[int, _What | None]:
                 f"Expected a number of turns, or one of {', '.join(_PARTS)}; got {word!r:.40}"
             )
     return number, what
-
-
-def _prompt(said: Sequence[MessageDict]) -> str:
-    """Return what the person typed first."""
-    return next(
-        (as_typed(words_of(each)) for each in said if each.get("role") == "user"), ""
-    )

@@ -149,7 +149,6 @@ def _row(
 
 
 def _stacked(row: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a row for a narrow terminal."""
     yield from textwrap.wrap(
         "  ".join(filter(None, row[:-1])), width, subsequent_indent="    "
     )

@@ -60,7 +60,6 @@ class Talk:
         return talk
 
     def _note_turn(self, _: str, data: dict[str, object]) -> None:
-        """Note which turn adds to the history now."""
         if self.starts:
             self.turn_ids[self.starts[-1]] = str(data.get("turn_id", ""))
 
@@ -145,7 +144,6 @@ class TalkCommands:
 
 
 def _stored_turns(opened: OpenSession) -> dict[int, str]:
-    """Return the turns of a stored session, by where they begin."""
     if opened.kept is None:
         return {}
     lines = opened.kept.transcript.lines

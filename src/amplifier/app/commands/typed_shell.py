@@ -63,10 +63,6 @@ class _ShellTurn:
 async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
     """Run a command in a turn of its own, through everything that guards a model's call of the shell.
 
-    Args:
-        talk: the conversation.
-        command: the shell text.
-
     Yields:
         The turn's events.
 

@@ -69,7 +69,6 @@ async def examine(places: Places, *, timeout: float = 60.0) -> list[DoctorFindin
 
 @contextmanager
 def _guarded(area: str, found: list[DoctorFinding]) -> Iterator[None]:
-    """Add what is raised inside the block to the findings."""
     try:
         yield
     except Exception as error:  # a check that fails must not hide what the others find

@@ -116,7 +116,6 @@ def _reinstall(module: ModuleInfo) -> str:
 
 
 def _import(ids: Sequence[str], results: Path, empty: Path, timeout: float) -> str:
-    """Run a child in an empty folder and say how it ended."""
     # only who imports
     from amplifier_kit.processes import python_argv, python_environment, start_python
 

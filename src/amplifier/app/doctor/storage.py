@@ -50,12 +50,7 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
 
 
 def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding]:
-    """Look at what of the project's folder is withheld, and whether what was trusted can be read.
-
-    Args:
-        places: where the project is.
-        project: which of its files may be used.
-    """
+    """Look at what of the project's folder is withheld, and whether what was trusted can be read."""
     try:
         grants = TrustStore.in_home().list()
     except (OSError, ValueError) as error:
@@ -90,7 +85,6 @@ def check_secrets(places: Places) -> Iterator[DoctorFinding]:
 
 
 def _is_open(folder: str) -> bool:
-    """Tell whether this user can look into a folder."""
     return os.access(folder, os.R_OK | os.X_OK)
 
 

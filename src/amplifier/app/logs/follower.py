@@ -109,7 +109,9 @@ class FollowedLog:
             later = files
             for number, file in enumerate(files, 1):
                 # By the open file and not by its name: rotation gives each file another name.
-                if current is not None and _is_same(current, file):
+                if current is not None and os.path.sameopenfile(
+                    current.fileno(), file.fileno()
+                ):
                     later = files[number:]
             if not later:
                 return None
@@ -153,7 +155,3 @@ def _read_all(
 def _duplicate(handle: BinaryIO) -> BinaryIO:
     """Open an open file again, whatever it is called by now."""
     return os.fdopen(os.dup(handle.fileno()), "rb")
-
-
-def _is_same(one: BinaryIO, other: BinaryIO) -> bool:
-    return os.path.sameopenfile(one.fileno(), other.fileno())

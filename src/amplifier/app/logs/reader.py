@@ -139,7 +139,6 @@ def _parse_lines(
 
 
 def _blocks(part: _Part, start: int) -> Iterator[bytes]:
-    """Yield the lines of a file, many at a time."""
     part.handle.seek(start)
     while (left := part.end - part.handle.tell()) > 0:
         data = part.handle.read(min(_MANY, left))

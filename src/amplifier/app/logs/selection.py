@@ -172,7 +172,6 @@ class _Field:
                 yield (word, ESCAPE)
 
     def _found(self, record: LogRecord) -> list[JSONValue]:
-        """Return the values under the path: of the line's own fields and of its data."""
         first, *rest = self.path
         found = list[JSONValue]()
         if first in _OWN and not rest:

@@ -42,6 +42,10 @@ _LONGEST_NAME: Final = 40
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_WRITTEN_OUT: Final = (
+    "has a secret that is written out; keep it with"
+    " 'amplifier config secret set NAME' and write '${NAME}' here"
+)
 _GIVEN: Final = "AMPLIFIER_WORKING_DIR"
 
 
@@ -74,7 +78,7 @@ class ServerEntry:
         problems = [
             *self._misplaced(found),
             *(
-                Problem(path, _secret_remedy(path))
+                Problem(path, f"{path.partition('.')[2] or path} {_WRITTEN_OUT}")
                 for path, text in _texts(found)
                 if _is_plain_secret(path, text)
             ),
@@ -288,13 +292,6 @@ def _is_plain_secret(path: str, text: str) -> bool:
     elif is_secret_name(path.rpartition(".")[2]) and "." in path:
         return bool(text)
     return next(secrets_in(text), None) is not None
-
-
-def _secret_remedy(path: str) -> str:
-    return (
-        f"{path.partition('.')[2] or path} has a secret that is written out; keep it with"
-        " 'amplifier config secret set NAME' and write '${NAME}' here"
-    )
 
 
 def _literally(value: JSONValue) -> JSONValue:

@@ -127,7 +127,6 @@ class MentionResolver:
         return ""
 
     def _shared(self, name: str, rest: str, target: str) -> Iterator[Place]:
-        """Yield the places of what a collection of a name has."""
         if rest and not self.refusal(target):
             found = self.collections.find(name)
             for layer in found.layers if found is not None else ():

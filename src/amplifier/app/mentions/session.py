@@ -216,7 +216,6 @@ def _mentions_in(text: str) -> frozenset[str]:
 
 
 def _only(text: str, wanted: Collection[str]) -> str:
-    """Return the mentions of a text that are wanted."""
     return " ".join(
         mention.text for mention in find_mentions(text) if mention.text in wanted
     )

@@ -57,7 +57,6 @@ def check_origins(
 
 
 def _modules(plan: Mapping[str, JSONValue]) -> dict[str, object]:
-    """Return the modules that a plan mounts, with the sources that it names."""
     specs = MountPlan.read(plan).modules.values()
     return {spec.module: spec.source for of_kind in specs for spec in of_kind}
 

@@ -133,7 +133,6 @@ def resolver_of(
 
 
 def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
-    """Return the source that a profile or bundle names for a module."""
     library = ProfileLibrary(
         resolver.places, resolver.project, resolver.collections, resolver.settings
     )

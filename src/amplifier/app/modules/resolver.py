@@ -340,7 +340,6 @@ def _located(location: Location) -> tuple[str, Location]:
 
 
 def _listed(said: Sequence[Tried]) -> str:
-    """List the layers that were searched, those of one result together."""
     by_result: dict[str, list[str]] = {}
     for tried in said:
         by_result.setdefault(tried.result, []).append(tried.layer)

@@ -32,6 +32,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["PluginChange", "PluginConsent", "PluginInstaller"]
 
 _SECTIONS: Final = {"hooks": "hooks", "tool": "tools"}
+_TEXTS: Final = (".md", ".txt")
 _EXTRA: Final = {"tool-mcp": "amplifier[mcp]"}
 
 
@@ -242,12 +243,12 @@ class PluginInstaller:
             staged=staged,
             before=before,
             abilities_before=() if refusal else _abilities(folder),
-            changed=tuple(sorted(changed, key=_is_text)),
+            # what may run comes before texts, so that no list of them hides it
+            changed=tuple(sorted(changed, key=lambda each: each.endswith(_TEXTS))),
             refusal=refusal or ("" if grant else "nobody agreed to it"),
         )
 
     def _require_free(self, change: PluginChange) -> None:
-        """Refuse to put a plugin in place of another."""
         folders = FetchedFolders(self.lock)
         if change.before is not None or os.path.lexists(folders.folder / change.name):
             raise folders.taken(change.name, change.before)
@@ -308,11 +309,6 @@ class PluginInstaller:
 
         if needed:
             revise("user", mounted, self.places)
-
-
-def _is_text(name: str) -> bool:
-    """Order what changed: what may run comes before texts, so that no list of them hides it."""
-    return name.endswith((".md", ".txt"))
 
 
 def _require_modules(abilities: Sequence[Ability]) -> None:

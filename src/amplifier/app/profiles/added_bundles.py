@@ -137,5 +137,4 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
 
 
 def _everywhere(values: JSONObject) -> list[JSONValue]:
-    """Return the bundles of every session that a file of settings names."""
     return as_list(value_at(values, _EVERYWHERE))

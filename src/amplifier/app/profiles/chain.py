@@ -103,11 +103,7 @@ class Chain:
         return None, name
 
     def follow(self, file: ProfileFile, trail: tuple[ProfileFile, ...] = ()) -> None:
-        """Add a file behind all that it builds on.
-
-        Args:
-            file: the file.
-            trail: the files through which it was reached.
+        """Add a file, reached through those of a trail, behind all that it builds on.
 
         Raises:
             ConfigError: a base cannot be used, there are too many, or a file builds on
@@ -182,7 +178,6 @@ class Chain:
         return any(is_below(base.path, folder) for folder in holding)
 
     def _agent(self, file: ProfileFile, index: int, root: Path, path: str) -> AgentFile:
-        """Read an agent that a bundle names in the folder of one."""
         stem = path.removeprefix("agents/").removesuffix(".md")
         place = root / "agents" / f"{stem}.md"
         if not place.is_file() or not is_below(place, root):
@@ -192,7 +187,6 @@ class Chain:
         return parse_agent(data, path=place, level=file.level)
 
     def _mention(self, file: ProfileFile, index: int) -> str:
-        """Return the mention of a file that a bundle shows."""
         given = file.context[index].removeprefix("@")
         root, path = self.split(given)
         if root is None and ":" in given:

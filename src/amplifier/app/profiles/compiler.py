@@ -229,7 +229,6 @@ def _instruction(chain: Chain) -> tuple[str, Path]:
 
 
 def _without(value: object, rule: JSONValue, key: Key, file: ProfileFile) -> object:
-    """Return a value of a plan without what a file excludes of it."""
     if rule == "all":
         return None
     if isinstance(rule, list) and isinstance(value, list):

@@ -96,7 +96,9 @@ class ProfileFile:
 
     def refuse(self, key: Key, message: str) -> ConfigError:
         """Return the error that a value is wrong, with its place."""
-        problems = with_lines([Problem(_written(key), message)], self.text)
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
+        place = "".join(parts).removeprefix(".")
+        problems = with_lines([Problem(place, message)], self.text)
         return ConfigError(problems, subject=self.subject)
 
 
@@ -190,14 +192,8 @@ _READERS: Final = {"profile": _read_profile, "bundle": _read_bundle}
 def _with_spawn(
     plan: Mapping[str, JSONValue], config: JSONObject
 ) -> Mapping[str, JSONValue]:
-    """Return a plan in which what agents get is the configuration of `tool-task`."""
     if not config:
         return plan
     # Merged as any module is: what a base says of it stays, key by key.
     tools = as_list(plan.get("tools"))
     return {**plan, "tools": [*tools, {"module": "tool-task", "config": config}]}
-
-
-def _written(key: Key) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
-    return "".join(parts).removeprefix(".")

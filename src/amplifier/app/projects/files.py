@@ -63,15 +63,11 @@ def items_of(places: Places, kind: str) -> tuple[str, ...]:
 def name_in(folder: Path) -> str:
     """Return what the file of instructions of a folder is called, which need not be there."""
     # One is often a link to the other, and links cannot be trusted.
-    for fits in (_is_file, os.path.lexists):
-        for name in INSTRUCTION_FILES:
-            if fits(folder / name):
-                return name
-    return INSTRUCTION_FILES[0]
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    for name in INSTRUCTION_FILES:
+        if (folder / name).is_file() and not (folder / name).is_symlink():
+            return name
+    there = (name for name in INSTRUCTION_FILES if os.path.lexists(folder / name))
+    return next(there, INSTRUCTION_FILES[0])
 
 
 def present_items(decision: TrustDecision) -> Iterator[tuple[str, str]]:
@@ -197,11 +193,7 @@ class ProjectFiles:
         return data
 
     def require_own(self, path: Path, other: Path) -> None:
-        """Refuse a file of the project that one of its own names, and that trusting those does not cover.
-
-        Args:
-            path: the file that names the other.
-            other: the file that is named.
+        """Refuse `other`, a file of the project that one of its own, `path`, names: trusting those does not cover it.
 
         Raises:
             ConfigError: says where it would have to stand.
@@ -231,12 +223,7 @@ class UnreadFile:
 
 
 def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadFile]:
-    """Return the files of a project that would take effect if the plan had the module that reads them.
-
-    Args:
-        root: the project's folder.
-        plan: the session's mount plan.
-    """
+    """Return the files of a project that would take effect if the plan had the module that reads them."""
     mounted = {entry.get("module") for _, entry in named_modules(plan)}
     return [
         UnreadFile(path, module)

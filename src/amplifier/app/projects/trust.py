@@ -30,7 +30,15 @@ class Brought:
     """What a project brings of one kind, and whether it may be used."""
 
     decision: TrustDecision
-    files: tuple[BroughtFile, ...]
+
+    @property
+    def files(self) -> tuple[BroughtFile, ...]:
+        """Its files, sorted by name."""
+        changed = self.decision.changed
+        return tuple(
+            BroughtFile(name=name, size=len(content), is_changed=name in changed)
+            for name, content in sorted(self.decision.contents.items())
+        )
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
@@ -64,7 +72,7 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
         for kind in wanted
     )
     return [
-        Brought(decision=decision, files=_files(decision))
+        Brought(decision=decision)
         for decision in found
         if not decision.trusted or any(present_items(decision))
     ]
@@ -170,10 +178,3 @@ def _checked(kinds: Collection[str]) -> list[str]:
     if problems:
         raise ConfigError(problems, subject="choice of kinds")
     return list(kinds) or known
-
-
-def _files(decision: TrustDecision) -> tuple[BroughtFile, ...]:
-    return tuple(
-        BroughtFile(name=name, size=len(content), is_changed=name in decision.changed)
-        for name, content in sorted(decision.contents.items())
-    )

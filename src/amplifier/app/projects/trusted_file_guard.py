@@ -61,7 +61,6 @@ class TrustedFiles:
         )
 
     def _written(self, call: RuledCall) -> str | None:
-        """Return what was trusted that a call may write to."""
         written = [path for path in touched_paths(call) if _is_written(path, call)]
         if not written:
             return None

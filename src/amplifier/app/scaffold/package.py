@@ -66,7 +66,6 @@ def _refuse(message: str) -> ConfigError:
 
 
 def _render(names: ModuleNames) -> Iterator[tuple[str, str]]:
-    """Yield each file's path and text."""
     words = ("cls", "distribution", "id", "package", "snake", "title", "word")
     values = {word: getattr(names, word) for word in words}
     templates = files(__package__) / "templates"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from amplifier.app.settings.layers import plan_entry
@@ -24,7 +24,7 @@ def apply_settings(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObj
     References to the environment stay as they were written.
     """
     values = settings.values
-    overlay: JSONObject = {name: _listed(values, name) for name in _LISTS}
+    overlay: JSONObject = {name: [*_listed(values, name)] for name in _LISTS}
     if limits := values.get("limits"):
         overlay["session"] = {"limits": limits}
     # Merged first, overridden after it: overrides reach the modules that the settings
@@ -40,17 +40,16 @@ def apply_settings(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObj
     }
 
 
-def _listed(settings: JSONObject, section: str) -> list[JSONValue]:
-    """Return the modules that the settings add to a section of a plan, as its entries."""
-    values = (as_object(settings.get(holder)) for holder in ("config", "modules"))
-    return [_entry(entry) for each in values for entry in as_list(each.get(section))]
-
-
-def _entry(entry: JSONValue) -> JSONValue:
-    named = plan_entry(entry)
-    if isinstance(named, dict):
-        return {key: value for key, value in named.items() if value is not None}
-    return named
+def _listed(settings: JSONObject, section: str) -> Iterator[JSONValue]:
+    """Yield the modules that the settings add to a section of a plan, as its entries."""
+    for holder in ("config", "modules"):
+        for entry in as_list(as_object(settings.get(holder)).get(section)):
+            named = plan_entry(entry)
+            if isinstance(named, dict):
+                named = {
+                    key: value for key, value in named.items() if value is not None
+                }
+            yield named
 
 
 def _overridden(plan: Mapping[str, object], settings: SettingsSchema) -> JSONObject:

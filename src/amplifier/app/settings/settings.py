@@ -101,7 +101,9 @@ class Settings:
             for layer in self.layers
             if _has(layer.values, key)
         ]
-        default = _default_of(tuple(key))
+        from amplifier_sdk.convert import to_json  # only to explain a value
+
+        default = value_at(to_json(SettingsSchema()), key)
         if default is not None:
             origins.append(SettingOrigin(scope="default", value=default))
         return tuple(origins)
@@ -202,9 +204,3 @@ def _has(values: JSONValue, key: Sequence[str | int]) -> bool:
     if isinstance(last, str):
         return isinstance(holder, dict) and last in holder
     return isinstance(holder, list) and last < len(holder)
-
-
-def _default_of(key: Key) -> JSONValue:
-    from amplifier_sdk.convert import to_json  # only to explain a value
-
-    return value_at(to_json(SettingsSchema()), key)

@@ -13,7 +13,6 @@ from typing import Final
 from amplifier.app.directories import is_below
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.trees import has_digest, hash_tree, sync_folder
-from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.errors import ConfigError
 
 __all__ = ["approved_copy"]
@@ -25,10 +24,6 @@ _KINDS: Final = ("settings", "profiles", "agents", "modules")
 def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     """Return a copy of a folder or archive as it was trusted; `None` for one that the project does not name. Blocks.
 
-    Args:
-        project: what of the project's folder may be used.
-        path: what is to be imported.
-
     Raises:
         ConfigError: it is none that a person trusted.
         OSError: the copy cannot be written.
@@ -39,7 +34,7 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     name = os.path.relpath(os.path.realpath(path), root)
     for kind in _KINDS:
         decision = project.judge(kind)
-        if decision is None or not _covers(decision, name):
+        if decision is None or {name, f"{name}/"}.isdisjoint(decision.items):
             continue
         if not decision.trusted:
             raise ConfigError.of(
@@ -56,10 +51,6 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
         }
         return _copied(found, project.places.home / "cache" / "approved") / name
     return None
-
-
-def _covers(decision: TrustDecision, name: str) -> bool:
-    return name in decision.items or f"{name}/" in decision.items
 
 
 def _copied(contents: Mapping[str, bytes], folder: Path) -> Path:

@@ -198,7 +198,6 @@ def _obtain(
 
 
 def _taken_out(module: str, scope: str, places: Places) -> list[tuple[Path, Key]]:
-    """Take a module out of one file, and return the keys that it stood under."""
     keys: list[Key] = []
 
     def without(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
@@ -240,7 +239,6 @@ def _keys_of(values: JSONObject, module: str) -> Iterator[Key]:
 
 
 def _lacking(folder: Path) -> tuple[str, ...]:
-    """Return what a project requires and this interpreter lacks."""
     try:
         project = read_toml(folder / "pyproject.toml").get("project")
     except ConfigError:

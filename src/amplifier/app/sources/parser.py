@@ -120,7 +120,6 @@ def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
 
 
 def _checked_values(source: Mapping[object, object]) -> tuple[str, dict[str, str]]:
-    """Return the type of a source that is a mapping, and its other values."""
     kind = source.get("type")
     if not isinstance(kind, str) or kind not in _KEYS:
         _refuse(kind, f"its 'type' is none of {', '.join(_KEYS)}")

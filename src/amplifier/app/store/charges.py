@@ -89,12 +89,7 @@ class _Debt:
         return added(self.spent, {"children": 1})
 
     def is_open_in(self, turn: InterruptedTurn, running: Sequence[str]) -> bool:
-        """Return whether a turn of the parent owes it and does not count it yet.
-
-        Args:
-            turn: the parent's.
-            running: its id, and those of others that it was joined with.
-        """
+        """Return whether a turn of the parent, or of those it was joined with, owes it and does not count it yet."""
         if (self.child, self.turn_id) in turn.children:
             return False
         return self.works_for is None or self.works_for in running
@@ -114,7 +109,6 @@ def _debts_to(store: SessionStore, session_id: str) -> Sequence[_Debt]:
 
 
 def _debts_of(session: StoredSession, below: Sequence[_Debt]) -> Iterator[_Debt]:
-    """Yield what the turns of a child owe, with what its own children owe it."""
     turns = read_turns(read_journal(session.folder).records)
     # After the journal: whoever settles a turn writes the record before they clear that.
     record = read_record(session.folder) or session.record

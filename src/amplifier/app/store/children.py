@@ -65,7 +65,9 @@ class StoredChildren:
             kept.clean_with(self.clean())
             # Before the first record: a kill in the child's turn must show which turn
             # of its parent owes it.
-            kept.journal.works_for = self._turn_of(record.parent_id)
+            parent = self._parent(record.parent_id)
+            if parent is not None:
+                kept.journal.works_for = parent.journal.turn_id or ""
             # Before its first turn: a child that is cut off in it has what it began with.
             if not record.turn_count:
                 await kept.transcript.store("", record.messages, kept.clean)
@@ -185,15 +187,7 @@ class StoredChildren:
             return parent
         return None
 
-    def _turn_of(self, session_id: str) -> str:
-        """Return the turn that runs in the session that makes a child; empty for none."""
-        parent = self._parent(session_id)
-        if parent is None:
-            return ""
-        return parent.journal.turn_id or ""
-
     def _new(self, record: ChildRecord) -> SessionRecord:
-        """Return the stored form of a child's record, of one that is new."""
         return SessionRecord(
             session_id=record.session_id,
             parent_id=record.parent_id,

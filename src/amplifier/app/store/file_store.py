@@ -271,7 +271,6 @@ class FileSessionStore:
 
 
 async def _run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run what blocks in a thread."""
     return await to_thread.run_sync(partial(function, *args, **kwargs))
 
 

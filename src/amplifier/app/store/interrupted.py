@@ -205,7 +205,6 @@ def _waits_for_answer(message: MessageDict) -> bool:
 
 
 def _arguments_of(call: OpenCall, messages: Sequence[MessageDict]) -> str:
-    """Return what a call of the last message of a model was made with, as JSON text."""
     for message in reversed(messages):
         if message.get("role") == "assistant":
             made = tool_calls_of(message).get(call.id, {})
@@ -295,7 +294,6 @@ class _Turn:
             self.messages.append(message)
 
     def _answer(self) -> None:
-        """Give each call of the last message its result."""
         for call in open_calls(self.messages):
             self.messages.append(self._result(call))
 

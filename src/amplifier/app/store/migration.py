@@ -162,7 +162,6 @@ async def _family(store: SessionStore, root: str) -> list[str]:
 async def _leased(
     store: SessionStore, family: Sequence[str]
 ) -> AsyncIterator[list[Lease]]:
-    """Take the leases on all sessions of a family for a block."""
     async with AsyncExitStack() as stack:
         leases: list[Lease] = []
         for session_id in family:

@@ -202,9 +202,10 @@ class SessionReplica:
         known = await self.store.read_record(session_id)
         if record is None:
             return
-        if known is None and not (self._has_turn or _is_used(record)):
-            return  # nothing was said in it, and it is forgotten
         if known is None:
+            said = SessionRecord.from_dict(record, subject="record")
+            if said.is_unused and not self._has_turn:
+                return  # nothing was said in it, and it is forgotten
             # nothing else is taken of a session that has none; what it is made of is not there yet
             begun: JSONObject = {**record, "has_composition": False}
             await self.store.write_record(self.lease, begun)
@@ -236,10 +237,6 @@ class SessionReplica:
                 await self.store.ask(self.lease, question)
             elif question.is_void and not known[question_id].is_void:
                 await self.store.void_questions(self.lease)
-
-
-def _is_used(record: JSONObject) -> bool:
-    return not SessionRecord.from_dict(record, subject="record").is_unused
 
 
 def _write(

@@ -158,7 +158,6 @@ class SharedSessions(ProjectSessions):
         return Cleanup(deleted=deleted)
 
     def _forget(self, session_ids: Iterable[str]) -> None:
-        """Remove what this machine has of sessions that are deleted."""
         for session_id in session_ids:
             shutil.rmtree(self.folder(session_id), ignore_errors=True)
             local = local_folder(self.local, session_id)
@@ -297,12 +296,7 @@ def is_copy(folder: Path) -> bool:
 
 
 def local_folder(root: Path, session_id: str) -> Path | None:
-    """Return the folder of what modules store of a shared session on this machine; `None` where there is nothing.
-
-    Args:
-        root: the folder of the project's sessions.
-        session_id: the session.
-    """
+    """Return where modules store of a shared session below those of the project here; `None` where there is nothing."""
     folder = root / folder_name(session_id)
     # one with metadata is a session of the project's files
     if folder.is_dir() and not (folder / METADATA).exists():

@@ -78,11 +78,7 @@ class Cleanup:
 
 @attrs.frozen
 class SessionStore:
-    """The sessions of a project, below a folder.
-
-    Args:
-        root: the folder of a project's state; sessions stand in `sessions/` below it.
-    """
+    """The sessions of a project, in `sessions/` below the folder of its state."""
 
     root: Path
 

@@ -86,7 +86,6 @@ def _led(lead: str, value: JSONValue) -> Iterator[str]:
 
 
 def _is_short(value: JSONValue) -> bool:
-    """Tell whether a value fits behind its name."""
     if isinstance(value, str):
         return "\n" not in value
     return not value or not isinstance(value, (Mapping, Sequence))
