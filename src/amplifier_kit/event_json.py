@@ -48,35 +48,20 @@ _DEGRADATION: Final[JSONObject] = {
     "required": ["requested", "actual", "reason"],
 }
 
-
-def _schema(kind: str, description: str, properties: JSONObject) -> JSONObject:
-    return {
-        "type": "object",
-        "description": description,
-        "properties": {"type": {"const": kind}, **properties},
-        "required": ["type", *properties],
-        "additionalProperties": False,
-    }
-
-
-STREAM_EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
-    "text_delta": _schema(
-        "text_delta", "A piece of the answer's text.", {"text": _TEXT, "index": _COUNT}
-    ),
-    "thinking_delta": _schema(
+_EVENTS: Final[tuple[tuple[str, str, JSONObject], ...]] = (
+    ("text_delta", "A piece of the answer's text.", {"text": _TEXT, "index": _COUNT}),
+    (
         "thinking_delta",
         "A piece of the model's visible thinking.",
         {"text": _TEXT, "index": _COUNT},
     ),
-    "tool_call_delta": _schema(
+    (
         "tool_call_delta",
         "A piece of a tool call as it forms; `arguments` is a fragment of JSON text.",
         {**_CALL, "arguments": _TEXT, "index": _COUNT},
     ),
-    "tool_started": _schema(
-        "tool_started", "A tool call starts to run.", {**_CALL, "arguments": _ANY}
-    ),
-    "tool_progress": _schema(
+    ("tool_started", "A tool call starts to run.", {**_CALL, "arguments": _ANY}),
+    (
         "tool_progress",
         "A running tool says how far it is.",
         {
@@ -86,27 +71,27 @@ STREAM_EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
             "total": _NUMBER_OR_NULL,
         },
     ),
-    "tool_output": _schema(
+    (
         "tool_output",
         "A piece of text that a running tool puts out before its result.",
         {**_CALL, "text": _TEXT},
     ),
-    "tool_finished": _schema(
+    (
         "tool_finished",
         "A tool call ended; a refused or failed one as well.",
         {**_CALL, "arguments": _ANY, "success": {"type": "boolean"}, "output": _TEXT},
     ),
-    "usage": _schema(
+    (
         "usage",
         "An answer of the model ended; `total` is the turn's so far.",
         {"provider": _TEXT, "usage": _USAGE, "total": _USAGE},
     ),
-    "steering_injected": _schema(
+    (
         "steering_injected",
         "A text that was typed while the agent worked is part of the conversation.",
         {"text": _TEXT},
     ),
-    "turn_finished": _schema(
+    (
         "turn_finished",
         "The turn has its answer.",
         {
@@ -119,6 +104,17 @@ STREAM_EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
             "unread": {"type": "array", "items": _TEXT},
         },
     ),
+)
+
+STREAM_EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
+    kind: {
+        "type": "object",
+        "description": description,
+        "properties": {"type": {"const": kind}, **properties},
+        "required": ["type", *properties],
+        "additionalProperties": False,
+    }
+    for kind, description, properties in _EVENTS
 }
 """The JSON Schema of each event's object, by its `type`."""
 

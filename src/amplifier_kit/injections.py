@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import Coordinator
 
 __all__ = ["longest_injection"]
@@ -14,10 +13,8 @@ def longest_injection(coordinator: Coordinator, wanted: int) -> int:
 
     A longer one is truncated; see `session.injection_size_limit` of the mount plan.
     """
-    session = coordinator.config.get("session")
-    limit = None
-    if isinstance(session, Mapping):
-        limit = session.get("injection_size_limit")
+    session = as_object(coordinator.config.get("session"))
+    limit = session.get("injection_size_limit")
     if isinstance(limit, int):
         return min(wanted, limit)
     return wanted

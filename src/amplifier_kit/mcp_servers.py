@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["LOGINS", "SERVERS", "ServerLogin", "ShownServer", "ShownState"]
@@ -57,7 +58,7 @@ class ShownServer:
         """Its address, or its command line; empty where that cannot be read."""
         if isinstance(url := self.written.get("url"), str):
             return url
-        words = [self.written.get("command"), *_texts(self.written.get("args"))]
+        words = [self.written.get("command"), *as_list(self.written.get("args"))]
         return " ".join(word for word in words if isinstance(word, str))
 
     def to_dict(self) -> JSONObject:
@@ -102,9 +103,3 @@ class ServerLogin(Protocol):
             AmplifierError: the server may not be used, or the keyring does not answer.
             OSError: the file cannot be written.
         """
-
-
-def _texts(value: JSONValue) -> list[JSONValue]:
-    if isinstance(value, list):
-        return value
-    return []

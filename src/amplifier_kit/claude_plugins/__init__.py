@@ -17,21 +17,21 @@ if TYPE_CHECKING:
         command_patterns,
         parse_command,
     )
-    from amplifier_kit.claude_plugins.copies import write_copies
     from amplifier_kit.claude_plugins.folders import (
         ClaudePlugin,
         is_plugin,
+        path_inside,
         read_plugin,
     )
     from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
     from amplifier_kit.claude_plugins.loosefields import parse_loosely
-    from amplifier_kit.claude_plugins.named_paths import path_inside
     from amplifier_kit.claude_plugins.own_folder import (
         OwnPlugin,
         evaluate_plugin,
         judge_plugin,
         lost_plugins,
         own_plugins,
+        write_copies,
     )
     from amplifier_kit.claude_plugins.servers import SERVER_KEYS, server_documents
     from amplifier_kit.claude_plugins.toolnames import (
@@ -70,17 +70,16 @@ __all__ = [
 _HOME = {
     "agents": ("ClaudeAgent",),
     "commandfiles": ("CommandFile", "command_patterns", "parse_command"),
-    "copies": ("write_copies",),
-    "folders": ("ClaudePlugin", "is_plugin", "read_plugin"),
+    "folders": ("ClaudePlugin", "is_plugin", "path_inside", "read_plugin"),
     "hookfiles": ("HookEntry", "read_hooks"),
     "loosefields": ("parse_loosely",),
-    "named_paths": ("path_inside",),
     "own_folder": (
         "OwnPlugin",
         "evaluate_plugin",
         "judge_plugin",
         "lost_plugins",
         "own_plugins",
+        "write_copies",
     ),
     "servers": ("SERVER_KEYS", "server_documents"),
     "toolnames": ("CALLS", "claude_calls", "to_claude", "tool_named"),

@@ -80,12 +80,13 @@ class CommandFile:
         place stands at the end.
         """
         body = self.body.strip("\n")
+        highest = max((int(n) for n in _PLACE.findall(body) if n), default=0)
         found = [
             PromptPart(
                 # filled in after the parts were found: an argument such as !`rm`
                 # stays a text
                 kind=part.kind,
-                text=_filled(part.text, arguments, _highest(body)),
+                text=_filled(part.text, arguments, highest),
             )
             for part in _split_parts(body)
         ]
@@ -200,14 +201,11 @@ def _split_parts(body: str) -> Iterator[PromptPart]:
     yield PromptPart(kind="text", text=body[end:])
 
 
-def _highest(body: str) -> int:
-    return max(
-        (int(found[1]) for found in _PLACE.finditer(body) if found[1]), default=0
-    )
-
-
 def _filled(text: str, arguments: str, highest: int) -> str:
-    words = _words(arguments)
+    try:
+        words = shlex.split(arguments)
+    except ValueError:  # a quotation mark without its second one
+        words = arguments.split()
 
     def fill(place: re.Match[str]) -> str:
         if place[1] is None:
@@ -221,10 +219,3 @@ def _filled(text: str, arguments: str, highest: int) -> str:
         return ""
 
     return _PLACE.sub(fill, text)
-
-
-def _words(arguments: str) -> list[str]:
-    try:
-        return shlex.split(arguments)
-    except ValueError:  # a quotation mark without its second one
-        return arguments.split()

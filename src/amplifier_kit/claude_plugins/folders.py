@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,12 +13,11 @@ import attrs
 from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
-from amplifier_kit.claude_plugins.named_paths import path_inside
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["ClaudePlugin", "is_plugin", "read_plugin"]
+__all__ = ["ClaudePlugin", "is_plugin", "path_inside", "read_plugin"]
 
 _MANIFEST: Final = ".claude-plugin/plugin.json"
 _PARTS: Final = ("commands", "agents", "skills", "hooks")
@@ -134,7 +134,9 @@ class _Reader:
         ):
             document = read_mapping(path)
             if path.name in _SETTINGS:
-                self._note_unused(document, path)
+                if document.get("permissions"):
+                    told = "'permissions' have no effect here; write them as rules of hooks-approval"
+                    self.problems.append(f"file {str(path)!r}: {told}")
                 if "hooks" not in document:
                     continue
             documents.append((document, f"file {str(path)!r}"))
@@ -142,11 +144,6 @@ class _Reader:
             entries, unknown = read_hooks(document, subject)
             self.problems += unknown
             yield from entries
-
-    def _note_unused(self, document: JSONObject, path: Path) -> None:
-        if document.get("permissions"):
-            told = "'permissions' have no effect here; write them as rules of hooks-approval"
-            self.problems.append(f"file {str(path)!r}: {told}")
 
     def each(self, part: str, read: Callable[[Path, str], F]) -> Iterator[F]:
         """Yield what each Markdown file of a part holds, by name; what cannot be read is noted."""
@@ -220,3 +217,30 @@ def _text(value: JSONValue) -> str:
     if isinstance(value, str):
         return value
     return ""
+
+
+def path_inside(folder: Path, named: object, base: Path | None = None) -> Path | None:
+    """Return the file or folder that is named, links resolved; blocks.
+
+    Args:
+        folder: the folder that it has to be in.
+        named: what somebody else wrote there.
+        base: what a relative path is relative to; default `folder`.
+
+    Returns:
+        `None` where it is no text that a path can be, or leads out of the folder.
+    """
+    if not isinstance(named, str):
+        return None
+    try:
+        # resolved before it is compared: `..` and links may lead out
+        path = Path(base or folder, named).resolve()
+        # what is not there may be made later, and is no other place then
+        with suppress(FileNotFoundError):
+            path.lstat()
+    except (OSError, ValueError):
+        # longer than a path may be, below a file, a NUL, or half of a surrogate pair
+        return None
+    if path.is_relative_to(folder.resolve()):
+        return path
+    return None

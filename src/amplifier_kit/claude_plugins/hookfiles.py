@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -129,9 +130,7 @@ class _Reader:
             self._group(event, group, f"{place}[{index}]")
 
     def _group(self, event: str, group: JSONValue, place: str) -> None:
-        fields: Mapping[str, JSONValue] = {}
-        if isinstance(group, Mapping):
-            fields = group
+        fields = as_object(group)
         hooks, matcher = fields.get("hooks"), fields.get("matcher")
         if not isinstance(hooks, list) or not (
             matcher is None or isinstance(matcher, str)
@@ -157,10 +156,7 @@ class _Reader:
     def _hook(
         self, event: str, matcher: str | None, hook: JSONValue, place: str
     ) -> Iterator[HookEntry]:
-        if isinstance(hook, Mapping):
-            told = hook
-        else:
-            told = {}
+        told = as_object(hook)
         kind, timeout, model = told.get("type"), told.get("timeout"), told.get("model")
         if kind not in ("command", "prompt"):
             self.problems.append(

@@ -106,11 +106,7 @@ def folded(name: str) -> str:
 def _canonical(
     fields: Mapping[str, JSONValue], known: Collection[str]
 ) -> dict[str, JSONValue]:
-    """Return fields under the names that are known, however they are spelt.
-
-    Raises:
-        DocumentError: one stands there in two spellings.
-    """
+    """Return fields under the names that are known, however they are spelt, but none in two spellings."""
     names = {folded(name): name for name in known}
     found: dict[str, JSONValue] = {}
     for name, value in fields.items():

@@ -23,6 +23,7 @@ __all__ = [
     "judge_plugin",
     "lost_plugins",
     "own_plugins",
+    "write_copies",
 ]
 
 _KIND: Final = "plugins"
@@ -127,3 +128,25 @@ def judge_plugin(folder: Path) -> OwnPlugin:
     remedy = f"run 'amplifier plugin update {folder.name}', or 'amplifier plugin remove {folder.name}'"
     refusal = f"it is not what you agreed to ({reason}); {remedy}"
     return OwnPlugin(folder=folder, refusal=refusal)
+
+
+def write_copies(folder: Path, contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Write files for their owner alone, to be read and run; blocks.
+
+    Args:
+        folder: where they go; none of them is there yet.
+        contents: what they hold, by their paths in it.
+
+    Returns:
+        Where each of them is.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(os.open(path, flags, 0o700), "wb") as file:
+            file.write(content)
+    return {name: str(folder / name) for name in contents}

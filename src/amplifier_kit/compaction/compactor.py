@@ -332,11 +332,7 @@ class Compactor:
 
 @attrs.define(eq=False)
 class _RunawayBreaker:
-    """Counts compactions in a row that missed their target or came right after another.
-
-    Args:
-        limit: how many there may be before the breaker opens.
-    """
+    """Counts compactions in a row that missed their target or came right after another: at `limit` it opens."""
 
     limit: int
     _in_a_row: int = 0
@@ -348,15 +344,7 @@ class _RunawayBreaker:
         return self._in_a_row >= self.limit
 
     def record(self, messages: int, *, reached: bool) -> bool:
-        """Take in a compaction, or the try of one.
-
-        Args:
-            messages: the length of the history.
-            reached: whether the view is as small as it should be now.
-
-        Returns:
-            Whether the breaker opened by it.
-        """
+        """Take in a compaction, or the try of one, of a history of so many messages; return whether it opened by it."""
         was_open = self.is_open
         often = self._last is not None and messages - self._last < OFTEN
         self._last = messages

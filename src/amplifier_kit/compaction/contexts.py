@@ -117,7 +117,11 @@ class CompactingContext:
         if most <= self._most_bytes or role not in _RESULT_ROLES:
             self._shown.added(message, message, most)
         else:
-            self._shown.added(message, self._limited(message))
+            # only large results need it
+            from amplifier_kit.compaction.truncation import limited
+
+            number = len(self._log) - 1
+            self._shown.added(message, limited(message, self._most_bytes, number))
 
     def replace(self, messages: Sequence[MessageDict]) -> None:
         """Put other messages in the place of all; what was left out of the old ones is forgotten.
@@ -157,7 +161,10 @@ class CompactingContext:
             token_budget = _budget_of(provider, self._options)
         # a bound without counting: most requests are far below the limit
         if self._scale.most(self._shown, provider) > token_budget * self._watched:
-            await self._fit(token_budget, provider)
+            compactor = self._compacting()
+            if compactor.is_needed(token_budget, provider):
+                await compactor.fit(token_budget, provider)
+            self._scale.asks(provider, self._shown.tokens + self._scale.tools)
         return self._shown.view()
 
     async def get_messages(self) -> list[MessageDict]:
@@ -203,13 +210,6 @@ class CompactingContext:
         """Keep a call and its result in every view, whole."""
         self._pinned.add(tool_call_id)
 
-    async def _fit(self, budget: int, provider: Provider | None) -> None:
-        """Count what is shown, compact it if it is too large, and note what is asked."""
-        compactor = self._compacting()
-        if compactor.is_needed(budget, provider):
-            await compactor.fit(budget, provider)
-        self._scale.asks(provider, self._shown.tokens + self._scale.tools)
-
     def _compacting(self) -> Compactor:
         if self._compactor is None:
             # most sessions stay small
@@ -243,13 +243,6 @@ class CompactingContext:
                 self._coordinator.hooks,
                 f"'summary_provider' {name!r} has no effect: {problem}",
             )
-
-    def _limited(self, message: MessageDict) -> MessageDict:
-        """Return the form in which a tool's result is shown from the start."""
-        # only large results need it
-        from amplifier_kit.compaction.truncation import limited
-
-        return limited(message, self._most_bytes, len(self._log) - 1)
 
     async def _instruct(self, factory: SystemPromptFactory) -> None:
         """Let the view begin with what the factory says now."""

@@ -71,10 +71,11 @@ def _group(
     """Return where a message belongs that stands between no call and its result."""
     message = messages[place]
     if is_prompt(message):
+        # the prompts may still wait for the person's message
         goes_on = (
             bool(turns)
             and not turns[-1].steps
-            and _is_developers(messages, turns[-1].prompts)
+            and all(messages[at].get("role") != "user" for at in turns[-1].prompts)
         )
         if not goes_on:
             turns.append(TurnSpan())
@@ -87,11 +88,6 @@ def _group(
     if turn.steps:
         return turn.steps[-1]
     return turn.prompts
-
-
-def _is_developers(messages: Sequence[MessageDict], prompts: Sequence[int]) -> bool:
-    """Tell whether the prompts still wait for the person's message."""
-    return all(messages[place].get("role") != "user" for place in prompts)
 
 
 def is_prompt(message: MessageDict) -> bool:

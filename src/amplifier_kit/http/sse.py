@@ -104,7 +104,10 @@ class EventDecoder:
             line = bytes(self._pending[:end])
             self._after_return = self._pending[end] != _FEED
             del self._pending[: end + 1]
-            yield self._without_mark(line)
+            if self._at_start:
+                self._at_start = False
+                line = line.removeprefix(_BOM)
+            yield line
 
     def _line_end(self) -> int:
         """Return where the first line ends, searching only new bytes; -1 if it does not."""
@@ -114,12 +117,6 @@ class EventDecoder:
             return -1
         self._searched = 0
         return found.start()
-
-    def _without_mark(self, line: bytes) -> bytes:
-        at_start, self._at_start = self._at_start, False
-        if at_start:
-            return line.removeprefix(_BOM)
-        return line
 
     def _read(self, line: bytes) -> ServerEvent | Comment | None:
         if not line:

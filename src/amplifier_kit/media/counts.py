@@ -11,7 +11,7 @@ from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock
 from amplifier_sdk.media import media_note
 from amplifier_sdk.messages import Message
 
-__all__ = ["FittedImages", "fit_images", "has_images"]
+__all__ = ["FittedImages", "fit_images"]
 
 
 @attrs.frozen(kw_only=True)
@@ -20,11 +20,6 @@ class FittedImages:
 
     messages: Sequence[Message]
     left_out: int = 0
-
-
-def has_images(messages: Iterable[Message]) -> bool:
-    """Return whether one of the messages has an image."""
-    return any(True for _ in _images(messages))
 
 
 def fit_images(
@@ -84,13 +79,11 @@ def _images(
     messages: Iterable[Message],
 ) -> Iterable[tuple[tuple[int, int], ImageBlock]]:
     for index, message in enumerate(messages):
-        content = message.content
-        if not isinstance(content, str):
-            yield from (
-                ((index, at), block)
-                for at, block in enumerate(content)
-                if isinstance(block, ImageBlock)
-            )
+        yield from (
+            ((index, at), block)
+            for at, block in enumerate(message.blocks)
+            if isinstance(block, ImageBlock)
+        )
 
 
 def _size(block: ImageBlock) -> int:

@@ -77,7 +77,9 @@ class Keeper:
     def run(self) -> dict[str, object]:
         """Start the command, wait for its end or the order to end it, and kill what is left."""
         if sys.platform == "linux":
-            _become_subreaper()
+            import ctypes  # Linux alone needs it
+
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         place, report = self._pipe()
         try:
             output = self._start(report)
@@ -260,9 +262,3 @@ def _words(error: OSError | ValueError) -> str:
     if name is None:
         return told
     return f"{told}: {name!r}"
-
-
-def _become_subreaper() -> None:
-    import ctypes  # Linux alone needs it
-
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -75,10 +75,11 @@ class Capture:
         start = next(
             (index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 0
         )
+        where = ""
         if self._spilled >= self.total:
             where = f"; all of it is in {self.spilled}"
-        else:
-            where = self._spill_note()
+        elif self._spilled:
+            where = f"; the first {self._spilled} are in {self.spilled}"
         mark = (
             f"\n[... {left_out} of {self.total} bytes are left out here{where} ...]\n"
         )
@@ -89,11 +90,6 @@ class Capture:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-    def _spill_note(self) -> str:
-        if self._spilled:
-            return f"; the first {self._spilled} are in {self.spilled}"
-        return ""
 
     def _keep_file(self, data: bytes) -> None:
         """Write the output to the file from the moment on when it is too long to be shown."""

@@ -54,11 +54,7 @@ def private_keys(text: str) -> Iterator[Found]:
         yield from (
             (*match.span("value"), "secret")
             for match in _CODES.finditer(text)
-            if _has_digit(match["value"])
+            if any(map(str.isdigit, match["value"]))
         )
     if any(map(lowered.__contains__, ("mnemonic", "seed", "phrase"))):
         yield from ((*match.span("value"), "secret") for match in _SEED.finditer(text))
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))

@@ -197,13 +197,9 @@ class Rule:
                 self._command_fits(value) for value in call.values_of(COMMAND_KEYS)
             )
         if self.hosts:
-            # few rules are about hosts, and reading addresses takes tables to
-            # import
-            from amplifier_kit.rules.urls import host_truth
-
-            values = call.values_of(URL_KEYS)
             yield self._together(
-                max(host_truth(host, value) for host in self.hosts) for value in values
+                max(_host_fits(host, value) for host in self.hosts)
+                for value in call.values_of(URL_KEYS)
             )
 
     def _together(self, truths: Iterable[Truth]) -> Truth:
@@ -255,6 +251,21 @@ class Rule:
         return (command_allows if self.decision == "allow" else command_catches)(
             self.commands, value
         )
+
+
+def _host_fits(pattern: str, value: JSONValue) -> Truth:
+    """Tell whether an address's host is the pattern's domain or below it; one that can be read in two ways may be."""
+    # few rules are about hosts, and reading addresses takes tables to import
+    from amplifier_kit.http.netguard.errors import WebError
+    from amplifier_kit.http.netguard.policies import DomainPattern
+    from amplifier_kit.http.netguard.urls import read_url
+
+    if not isinstance(value, str):
+        return Truth.MAYBE
+    try:
+        return Truth.of(DomainPattern.read(pattern).matches(read_url(value)))
+    except WebError:
+        return Truth.MAYBE
 
 
 _CONDITION_OF: Final = {"path": "paths", "command": "commands", "url": "hosts"}

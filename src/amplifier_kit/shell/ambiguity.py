@@ -108,11 +108,7 @@ def _is_literal_there(node: Node) -> bool:
 
 
 def _check_test(node: Node) -> None:
-    """Make sure that a test is one: in single brackets `<` and `>` open files, and a bracket is a word.
-
-    Raises:
-        ShellSyntaxError: the shell takes it for something else.
-    """
+    """Make sure that a test is one: in single brackets `<` and `>` open files, and a bracket is a word."""
     text = text_of(node)
     is_single = not text.startswith("[[")
     is_other = "\n" in text or (is_single and re.match(r"\[\s", text) is None)
@@ -136,11 +132,7 @@ def _check_test(node: Node) -> None:
 
 
 def _check_document(node: Node) -> None:
-    """Make sure that a here-document ends where the shell ends it.
-
-    Raises:
-        ShellSyntaxError: it is not certain.
-    """
+    """Make sure that a here-document ends where the shell ends it."""
     start, end = part_of(node, "heredoc_start"), part_of(node, "heredoc_end")
     if not _DELIMITER.fullmatch(start) or end != start.strip("\\'\""):
         raise ShellSyntaxError(
@@ -149,11 +141,7 @@ def _check_document(node: Node) -> None:
 
 
 def _check_gaps(node: Node) -> None:
-    """Make sure that what the grammar passed over between the parts of a node is nothing that a shell runs.
-
-    Raises:
-        ShellSyntaxError: there is something.
-    """
+    """Make sure that what the grammar passed over between the parts of a node is nothing that a shell runs."""
     data, end = node.text or b"", node.start_byte
     before = ""
     blank = " \t\n"

@@ -17,8 +17,11 @@ import attrs
 from amplifier_kit.shell.changes import Change, change_of, written_over
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
-from amplifier_kit.shell.renames import changes_names
-from amplifier_kit.shell.script_context import ScriptContext, possible_directories
+from amplifier_kit.shell.script_context import (
+    ScriptContext,
+    changes_names,
+    possible_directories,
+)
 from amplifier_kit.shell.scripts import (
     HOLE,
     SYSTEM_FOLDERS,

@@ -293,7 +293,8 @@ class _Walk:
             )
         before = len(self.commands)
         # defined before the body is read: a function may call itself
-        self._define(name)
+        if self._set_aside is not None and name not in self._set_aside:
+            self._make_certain(self._defined, name)
         self._inner(node, depth)
         called = {command.words[0].static for command in self.commands[before:]}
         # a name may be defined twice, and either body may be the one that is
@@ -301,10 +302,6 @@ class _Walk:
         self._functions[name] = self._functions.get(name, frozenset()) | {
             each for each in called if each
         }
-
-    def _define(self, name: str) -> None:
-        if self._set_aside is not None and name not in self._set_aside:
-            self._make_certain(self._defined, name)
 
     def _command(self, node: Node) -> None:
         words: list[Word] = []

@@ -13,10 +13,9 @@ from amplifier_kit.shell.disk_usage import growth_of
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.programs import LANGUAGES
-from amplifier_kit.shell.renames import changes_names
 from amplifier_kit.shell.risky_variables import is_harmless, is_steering, names_code
 from amplifier_kit.shell.rules import CommandRule
-from amplifier_kit.shell.script_context import ScriptContext, program_of
+from amplifier_kit.shell.script_context import ScriptContext, changes_names, program_of
 from amplifier_kit.shell.scripts import (
     HOLE,
     SYSTEM_FOLDERS,

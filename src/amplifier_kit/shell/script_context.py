@@ -12,12 +12,16 @@ from typing import Final
 import attrs
 
 from amplifier_kit.shell.path_policy import PathPolicy
-from amplifier_kit.shell.renames import renames
 from amplifier_kit.shell.scripts import HOLE, Script, SimpleCommand, Word, word_of
 from amplifier_kit.shell.setters import builtin_words
 from amplifier_kit.shell.wrappers import found_name
 
-__all__ = ["ScriptContext", "possible_directories", "program_of"]
+__all__ = [
+    "ScriptContext",
+    "changes_names",
+    "possible_directories",
+    "program_of",
+]
 
 _WRITERS: Final = frozenset({
     "7z", "bunzip2", "bzip2", "cp", "curl", "dd", "gunzip", "gzip", "install", "ln", "mv", "patch", "rsync", "sed",
@@ -26,6 +30,14 @@ _WRITERS: Final = frozenset({
 _PLAIN_TEXT: Final = (".txt", ".log", ".out", ".err", ".csv", ".md")
 _MOVES: Final = ("cd", "pushd", "popd")
 _RUN_TEXTS: Final = frozenset({"eval", "trap"})
+_UNQUOTED: Final = str.maketrans("", "", "\"'\\")
+_SEVERAL: Final = re.compile(r"[;&|\n(){}`<>]|\b(?:do|then)\b")
+_RENAMING: Final = re.compile(
+    r"(?<![\w.-])(?:mv|cp|ln|rename|rsync|install|unzip|tar|cpio|git\b[^;&|\n]*?\b(?:mv|checkout|switch|stash|restore|pull"
+    r"|merge|reset|rebase|clone|init|worktree|apply|am|cherry-pick|revert|submodule))(?![\w-])"
+)
+"""Programs behind which a path may be another than when the text was evaluated."""
+
 _MAX_FOLDERS: Final = 256
 """In so many folders a text may work: each move to one that is not there yet doubles them."""
 
@@ -96,7 +108,7 @@ class ScriptContext:
         if self.script.is_repeated or command not in self.script.commands:
             return True
         earlier = self.script.commands[: self.script.commands.index(command)]
-        return any(renames(each.text) for each in earlier)
+        return any(_renames(each.text) for each in earlier)
 
     def fills(self, command: SimpleCommand) -> bool:
         """Whether the text writes files that a command which runs files may take for its own."""
@@ -315,3 +327,15 @@ def _is_plain(word: Word) -> bool:
         or (value.endswith(_PLAIN_TEXT) and not value.endswith("CMakeLists.txt"))
         for value in word.values
     )
+
+
+def _renames(text: str) -> bool:
+    """Whether a program in a text gives files other names."""
+    # quotes inside a name, as in `m'v'`, change nothing for the shell
+    return bool(_RENAMING.search(text.translate(_UNQUOTED)))
+
+
+def changes_names(text: str) -> bool:
+    """Whether a text gives files other names before it uses them: what is there now says nothing then."""
+    # a lone `mv a b` uses its paths before it renames anything
+    return _renames(text) and bool(_SEVERAL.search(text.strip()))

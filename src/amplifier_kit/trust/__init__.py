@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         judge_project,
     )
     from amplifier_kit.trust.fingerprints import DeclaredItem, UnreadableItemError
-    from amplifier_kit.trust.kinds import PROJECT_FILES
-    from amplifier_kit.trust.store import TrustDecision, TrustStore
+    from amplifier_kit.trust.store import PROJECT_FILES, TrustDecision, TrustStore
 
 __all__ = [
     "PROJECT_FILES",
@@ -47,8 +46,7 @@ __all__ = [
 _HOME = {
     "closures": ("changed_code", "closure_of", "covered_paths", "judge_project"),
     "fingerprints": ("DeclaredItem", "UnreadableItemError"),
-    "kinds": ("PROJECT_FILES",),
-    "store": ("TrustDecision", "TrustStore"),
+    "store": ("PROJECT_FILES", "TrustDecision", "TrustStore"),
 }
 
 # hidden from type checkers, which would accept any name otherwise

@@ -16,13 +16,12 @@ from typing import Final
 import attrs
 
 from amplifier_kit.trust.fingerprints import Code
-from amplifier_kit.trust.kinds import PROJECT_FILES
 from amplifier_kit.trust.references import references
 from amplifier_kit.trust.runners import TASK_FILES
 from amplifier_kit.trust.scripts import Named, scan_code
 from amplifier_kit.trust.searches import FolderTree, ProjectSearch, parents
 from amplifier_kit.trust.shell_scripts import scan_shell
-from amplifier_kit.trust.store import TrustDecision, TrustStore
+from amplifier_kit.trust.store import PROJECT_FILES, TrustDecision, TrustStore
 
 __all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_project"]
 

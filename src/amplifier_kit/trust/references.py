@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_list
 from amplifier_kit.trust.runners import TASK_FILES
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -121,10 +122,7 @@ def _take(value: dict[str, JSONValue], found: References) -> None:
         words = [command]
     else:
         words = command if isinstance(command, list) else []
-    if isinstance(arguments, list):
-        rest = arguments
-    else:
-        rest = []
+    rest = as_list(arguments)
     if isinstance(command, str) and not rest:
         found.commands.append(command)
     elif words:

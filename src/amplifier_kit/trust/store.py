@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.open_data import as_object
 from amplifier_kit.trust.fingerprints import (
     Code,
     DeclaredItem,
@@ -21,7 +22,32 @@ from amplifier_kit.trust.fingerprints import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Grant", "TrustDecision", "TrustStore"]
+__all__ = ["PROJECT_FILES", "Grant", "TrustDecision", "TrustStore"]
+
+PROJECT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
+    "agents": (".amplifier/agents", ".claude/agents"),
+    "commands": (".amplifier/commands", ".claude/commands"),
+    "environment": (".env", ".env.local"),
+    "hooks": (
+        ".amplifier/hooks",
+        ".claude/hooks",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+    ),
+    "instructions": ("AGENTS.md", "CLAUDE.md"),
+    "mcp": (".mcp.json", ".amplifier/mcp.json", ".amplifier/mcp.yaml"),
+    "modules": (".amplifier/modules",),
+    "plugins": (".amplifier/plugins",),
+    "profiles": (
+        ".amplifier/profiles",
+        ".amplifier/collections",
+        ".amplifier/collections.lock",
+        ".amplifier/bundles",
+    ),
+    "settings": (".amplifier/settings.yaml", ".amplifier/settings.local.yaml"),
+    "skills": (".amplifier/skills", ".claude/skills"),
+}
+"""Where each kind stands in a project's folder. What one file names (a script, a module) is an item of its own."""
 
 
 @attrs.frozen(kw_only=True)
@@ -290,9 +316,7 @@ def _kinds(folders: Mapping[str, JSONValue], folder: str) -> Mapping[str, JSONVa
 
 
 def _read_grant(entry: JSONValue, folder: str, kind: str) -> Grant:
-    fields: Mapping[str, JSONValue] = {}
-    if isinstance(entry, Mapping):
-        fields = entry
+    fields = as_object(entry)
     items, granted = fields.get("items"), fields.get("granted")
     if not isinstance(items, Mapping) or not isinstance(granted, (int, float)):
         raise ValueError(f"the entry {folder!r}, {kind!r} is damaged; remove it")

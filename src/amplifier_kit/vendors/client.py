@@ -281,11 +281,7 @@ class _Patience:
     )
 
     async def wait(self, step: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts) -> T:
-        """Take one step.
-
-        Raises:
-            LLMTimeoutError: it took too long.
-        """
+        """Take one step, which raises `LLMTimeoutError` when it takes too long."""
         started = anyio.current_time()
         # the shorter of both limits ends the wait, and which one it was decides
         # the message

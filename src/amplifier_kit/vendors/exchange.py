@@ -205,7 +205,8 @@ class Answering:
                             report.received(event.data)
                         for delta in reader.feed(event):
                             self._index = delta.index
-                            self._is_shown = self._is_shown or not _is_empty(delta)
+                            if isinstance(delta, ToolCallDelta) or delta.text:
+                                self._is_shown = True
                             is_silent = False
                             yield delta
                     if is_silent:
@@ -251,7 +252,3 @@ def _refuses_media(error: LLMError) -> bool:
     if not isinstance(error, InvalidRequestError) and "support" not in text:
         return False
     return any(word in text for word in _MEDIA_WORDS)
-
-
-def _is_empty(delta: Delta) -> bool:
-    return not isinstance(delta, ToolCallDelta) and not delta.text

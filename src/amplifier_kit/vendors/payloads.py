@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Final, NoReturn
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import InvalidRequestError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -67,9 +67,7 @@ def read_object(text: str) -> JSONObject:
 
 def read_tokens(counts: JSONValue, key: str) -> int | None:
     """Return a count out of the vendor's figures; `None` where there is none, or something else."""
-    value = None
-    if isinstance(counts, Mapping):
-        value = counts.get(key)
+    value = as_object(counts).get(key)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return None

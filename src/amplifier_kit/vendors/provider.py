@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import attrs
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["VendorProvider"]
+
+_MAX_ANSWER: Final = 32_000
+"""The tokens of an answer that nothing limits."""
 
 _NO_MODEL: Final = "No model is named: give the request one, or set `default_model`"
 
@@ -261,10 +265,11 @@ class VendorProvider(BaseProvider):
 
     @property
     def account(self) -> str:
-        """What the vendor limits together; see `amplifier_sdk.contracts.MeteredProvider`."""
-        from amplifier_kit.vendors.estimates import account_of  # few limit requests
-
-        return account_of(self)
+        """What the vendor limits together, by key and address; see `amplifier_sdk.contracts.MeteredProvider`."""
+        key = "" if self.key is None else self.key.reveal()
+        # too short to find a key by it, and long enough to tell an operator's keys apart
+        mark = sha256(f"{self.base_url}\0{key}".encode()).hexdigest()[:8]
+        return f"{self.name}-{mark}"
 
     async def max_usage(self, request: ChatRequest) -> Usage:
         """Return what a request uses at most, by its own limit or the configuration's, and costs where that is known.
@@ -272,9 +277,27 @@ class VendorProvider(BaseProvider):
         Raises:
             ConfigurationError: nobody names a model.
         """
-        from amplifier_kit.vendors.estimates import max_usage_of  # likewise
+        # few limit requests
+        from amplifier_kit.compaction.meters import most_of_text, most_tokens
 
-        return await max_usage_of(self, request)
+        sent = sum(most_tokens(message.to_dict()) for message in request.messages)
+        for tool in request.tools or ():
+            sent += most_of_text(f"{tool.name}{tool.description}{tool.parameters}")
+        limits = (
+            request.max_output_tokens,
+            self.config.max_tokens,
+            self.get_info().defaults.get("max_output_tokens"),
+        )
+        answer = next((each for each in limits if isinstance(each, int)), _MAX_ANSWER)
+        usage = Usage(
+            input_tokens=sent, output_tokens=answer, total_tokens=sent + answer
+        )
+        # a vendor may write all of it to its cache, which costs more
+        cached = attrs.evolve(usage, cache_write_tokens=sent)
+        model = self.model_of(request)
+        costs = [await self.costs.price(model, each) for each in (usage, cached)]
+        known = [cost for cost in costs if cost is not None]
+        return attrs.evolve(usage, cost_usd=max(known, default=None))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -95,9 +95,12 @@ def refusal(
         )
     )
     said = words or _words(problem, body) or "no reason given"
-    number = request_id(headers)
+    if number := request_id(headers):
+        said += f" (request {number})"
+    if 300 <= status < 400:
+        said += "; it is elsewhere: correct `base_url`"
     return cls(
-        f"The vendor answered with status {status}: {said}{f' (request {number})' if number else ''}{_advice(status)}",
+        f"The vendor answered with status {status}: {said}",
         status_code=status,
         retryable=should_retry(headers),
         retry_after=retry_after(headers),
@@ -167,9 +170,3 @@ def _words(problem: JSONObject, body: bytes) -> str:
     text = body.decode("utf-8", "replace").strip()[:_LONGEST_WORDS]
     # an empty object says no more than an empty body
     return "" if text in _EMPTY else text
-
-
-def _advice(status: int) -> str:
-    if 300 <= status < 400:
-        return "; it is elsewhere: correct `base_url`"
-    return ""

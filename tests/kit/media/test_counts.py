@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.media.counts import fit_images, has_images
+from amplifier_kit.media.counts import fit_images
 from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock
 from amplifier_sdk.media import image_block, media_note
 from amplifier_sdk.messages import Message
@@ -42,8 +42,6 @@ def test_messages_within_the_limits_come_back_as_they_are() -> None:
 
     assert fitted.messages is messages
     assert fitted.left_out == 0
-    assert has_images(messages)
-    assert not has_images(messages[:1])
 
 
 def test_the_oldest_images_give_way_and_texts_say_so() -> None:

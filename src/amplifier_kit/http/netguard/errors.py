@@ -42,7 +42,10 @@ class WebError(ToolError):
     def __init__(self, url: str, problem: str) -> None:
         self.url = url
         self.problem = problem
-        super().__init__(f"{_shown(url)}: {problem}")
+        shown = repr(url)  # without line ends, and of a length that can be read
+        if len(shown) > _SHOWN:
+            shown = f"{shown[:_SHOWN]}…"
+        super().__init__(f"{shown}: {problem}")
 
 
 class InvalidUrlError(WebError):
@@ -75,11 +78,3 @@ class RedirectError(WebError):
 
 class BodyError(WebError):
     """What the server sent cannot be read."""
-
-
-def _shown(url: str) -> str:
-    """Write an address without line ends and of a length that can be read."""
-    text = repr(url)
-    if len(text) <= _SHOWN:
-        return text
-    return f"{text[:_SHOWN]}…"

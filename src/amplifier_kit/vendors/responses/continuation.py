@@ -7,10 +7,11 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_list
 from amplifier_kit.vendors.responses.answers import CONTINUATIONS, REASONING_ITEMS
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.content import TextBlock
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta
 
@@ -53,7 +54,8 @@ def joined(parts: Sequence[ChatResponse]) -> ChatResponse:
     if len(parts) == 1:
         return first
     facts: JSONObject = {**(last.metadata or {}), CONTINUATIONS: len(parts) - 1}
-    if reasoning := [identity for part in parts for identity in _reasoning(part)]:
+    known = [(part.metadata or {}).get(REASONING_ITEMS) for part in parts]
+    if reasoning := [identity for items in known for identity in as_list(items)]:
         facts[REASONING_ITEMS] = reasoning
     usages = [part.usage for part in parts if part.usage is not None]
     return attrs.evolve(
@@ -70,10 +72,3 @@ def moved(delta: Delta, by: int) -> Delta:
     if by:
         return attrs.evolve(delta, index=delta.index + by)
     return delta
-
-
-def _reasoning(answer: ChatResponse) -> Sequence[JSONValue]:
-    items = (answer.metadata or {}).get(REASONING_ITEMS)
-    if isinstance(items, list):
-        return items
-    return ()

@@ -98,7 +98,10 @@ def items_of(
                         with_reasoning=with_reasoning,
                     )
                 )
-                yield from written[: _end_of_reasoned(written)]
+                # the API takes no reasoning at the end, where it led to nothing
+                while written and written[-1]["type"] == "reasoning":
+                    written.pop()
+                yield from written
             case "tool":
                 yield from _results(message)
             case "developer":
@@ -144,14 +147,6 @@ def _assistant(
             spoken = []
             yield item
     yield from _said(spoken)
-
-
-def _end_of_reasoned(items: Sequence[JSONObject]) -> int:
-    """Return where the items end without the reasoning at their end: the API takes none that led to nothing."""
-    end = len(items)
-    while end and items[end - 1]["type"] == "reasoning":
-        end -= 1
-    return end
 
 
 def _said(blocks: Sequence[TextBlock]) -> _Items:

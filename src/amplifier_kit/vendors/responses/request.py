@@ -93,7 +93,8 @@ def write_request(
     body: JSONObject = {"model": model, "stream": True, "store": config.is_stored}
     body |= _conversation(request, going_on, config)
     body |= _tools(request.tools or (), request.tool_choice, config)
-    body |= _text(request.response_format, config)
+    form = _present(format=_format(request.response_format), verbosity=config.verbosity)
+    body |= _present(text=form or None)
     effort = request.reasoning_effort or config.reasoning_effort
     if effort and facts.is_known and not facts.is_reasoning:
         missing.append(("reasoning_effort", "this model does not reason"))
@@ -178,13 +179,6 @@ def _choice(choice: ToolChoice | None) -> JSONValue:
             raise InvalidRequestError(
                 f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': …}}; got {choice!r}"
             )
-
-
-def _text(wanted: ResponseFormat | None, config: ResponsesConfig) -> JSONObject:
-    settings = _present(format=_format(wanted), verbosity=config.verbosity)
-    if settings:
-        return {"text": settings}
-    return {}
 
 
 def _format(wanted: ResponseFormat | None) -> JSONValue:
