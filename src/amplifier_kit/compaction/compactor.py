@@ -52,6 +52,7 @@ class _Request:
 
 
 @final
+@attrs.define(eq=False)
 class Compactor:
     """Compacts the views of one history, one at a time.
 
@@ -64,30 +65,22 @@ class Compactor:
         pinned: the ids of calls that stay; it may grow.
     """
 
-    def __init__(
-        self,
-        options: CompactionOptions,
-        coordinator: Coordinator,
-        *,
-        scale: Scale,
-        log: MessageLog,
-        shown: ShownLog,
-        pinned: Collection[str],
-    ) -> None:
-        self._options = options
-        self._coordinator = coordinator
-        self._hooks = coordinator.hooks
-        self._scale = scale
-        self._log = log
-        self._shown = shown
-        self._pinned = pinned
-        self._lock = anyio.Lock()
-        self._breaker = _RunawayBreaker(options.runaway_limit)
-        self._shortened: set[int] = set()
-        self._changed = -1
-        self._level = 0
-        self._summary = ""
-        self._is_warned = False
+    _options: CompactionOptions
+    _coordinator: Coordinator
+    _scale: Scale
+    _log: MessageLog
+    _shown: ShownLog
+    _pinned: Collection[str]
+    _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
+    _breaker: _RunawayBreaker = attrs.field(init=False)
+    _shortened: set[int] = attrs.field(factory=set, init=False)
+    _changed: int = attrs.field(default=-1, init=False)
+    _level: int = attrs.field(default=0, init=False)
+    _summary: str = attrs.field(default="", init=False)
+    _is_warned: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._breaker = _RunawayBreaker(self._options.runaway_limit)
 
     async def fit(self, budget: int, provider: Provider | None) -> None:
         """Compact the view if it is larger than the threshold; say so where it stays larger than the budget."""
@@ -145,7 +138,7 @@ class Compactor:
         system = sum(message.get("role") == "system" for message in self._log.view())
         # before anything changes, so that a handler can store what is about to be
         # left out
-        await announce(self._hooks, before, self._options.strategy)
+        await announce(self._coordinator.hooks, before, self._options.strategy)
         # the last await before the view changes: messages may be added until
         # here, and `show` puts them behind
         strategy, usage = await self._summarize(draft, request)
@@ -167,7 +160,7 @@ class Compactor:
             system_messages_preserved=system,
             left_out=self._shown.left_out,
         )
-        await report(self._hooks, before, after, strategy, figures, usage)
+        await report(self._coordinator.hooks, before, after, strategy, figures, usage)
         return strategy
 
     def _draft(self, target: float) -> ViewDraft:
@@ -220,7 +213,7 @@ class Compactor:
             # a foreign provider's; the view is compacted without it
             reason = str(error) or type(error).__name__
             await warn(
-                self._hooks,
+                self._coordinator.hooks,
                 f"The conversation is compacted without a summary: {reason}",
             )
             return "progressive", None
@@ -309,13 +302,13 @@ class Compactor:
         if load > budget and not self._is_warned:
             self._is_warned = True
             await warn(
-                self._hooks,
+                self._coordinator.hooks,
                 f"What must be shown takes about {load:,.0f} tokens of {budget:,}{self._reasons()}",
             )
         elif opened:
             times = f"The conversation was compacted {self._options.runaway_limit} times in a row to little avail"
             then = f"from now on it is compacted only when it is larger than its budget of {budget:,} tokens"
-            await warn(self._hooks, f"{times}: {then}{self._reasons()}")
+            await warn(self._coordinator.hooks, f"{times}: {then}{self._reasons()}")
 
     def _reasons(self) -> str:
         """Name what takes the room, and the remedy."""

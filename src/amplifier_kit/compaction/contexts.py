@@ -156,7 +156,10 @@ class CompactingContext:
         What cannot be made to fit is shown all the same, and a `user:notification` says what takes the room.
         """
         if self._factory is not None:
-            await self._instruct(self._factory)
+            text = self._factory()
+            if isawaitable(text):
+                text = await text
+            self._shown.begin_with({"role": "system", "content": text})
         if token_budget is None:
             token_budget = _budget_of(provider, self._options)
         # a bound without counting: most requests are far below the limit
@@ -243,13 +246,6 @@ class CompactingContext:
                 self._coordinator.hooks,
                 f"'summary_provider' {name!r} has no effect: {problem}",
             )
-
-    async def _instruct(self, factory: SystemPromptFactory) -> None:
-        """Let the view begin with what the factory says now."""
-        text = factory()
-        if isawaitable(text):
-            text = await text
-        self._shown.begin_with({"role": "system", "content": text})
 
     def _offer_left_out(self) -> None:
         from amplifier_kit.compaction.left_out import CAPABILITY, LeftOut

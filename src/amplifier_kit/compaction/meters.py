@@ -88,22 +88,17 @@ class BpeMeter:
     __slots__ = ("_encode",)
 
     def __init__(self) -> None:
-        self._encode = _bpe_encoder()
+        try:
+            from bpe_openai import get_encoding  # loading its vocabulary takes a second
+        except ImportError as error:
+            remedy = "install 'amplifier[tokens]', or choose 'actual' or 'estimate'"
+            problem = f"'bpe' needs the package bpe-openai; {remedy}"
+            raise ConfigError([Problem("token_meter", problem)]) from error
+        self._encode = _encoder(get_encoding)
 
     def count(self, text: str, /) -> int:
         """Return the tokens of a text."""
         return len(self._encode(text))
-
-
-def _bpe_encoder() -> Callable[[str], list[int]]:
-    try:
-        from bpe_openai import get_encoding  # loading its vocabulary takes a second
-    except ImportError as error:
-        remedy = "install 'amplifier[tokens]', or choose 'actual' or 'estimate'"
-        raise ConfigError(
-            [Problem("token_meter", f"'bpe' needs the package bpe-openai; {remedy}")]
-        ) from error
-    return _encoder(get_encoding)
 
 
 @cache

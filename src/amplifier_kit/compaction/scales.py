@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, final
 
+import attrs
+
 from amplifier_kit.compaction.meters import (
     TokenMeter,
     built_in_meter,
@@ -34,6 +36,7 @@ WEIGHT: Final = 0.5
 
 
 @final
+@attrs.define(eq=False)
 class Scale:
     """Counts messages and tools, and corrects the counts by the usage that providers report.
 
@@ -45,32 +48,21 @@ class Scale:
         ConfigError: the meter needs a package that is not installed.
     """
 
-    __slots__ = (
-        "_asked",
-        "_built_in",
-        "_calibration",
-        "_coordinator",
-        "_margin",
-        "_meter",
-        "_mounted",
-        "_options",
-        "_tools",
-        "_tools_most",
-        "_tools_tokens",
-    )
+    _options: CompactionOptions
+    _coordinator: Coordinator
+    _built_in: TokenMeter = attrs.field(init=False)
+    _margin: float = attrs.field(init=False)
+    _meter: TokenMeter | None = attrs.field(default=None, init=False)
+    _calibration: _UsageCalibration | None = attrs.field(default=None, init=False)
+    _asked: tuple[str, int] | None = attrs.field(default=None, init=False)
+    _mounted: Mapping[str, Tool] | None = attrs.field(default=None, init=False)
+    _tools: dict[str, Tool] = attrs.field(factory=dict, init=False)
+    _tools_most: int = attrs.field(default=0, init=False)
+    _tools_tokens: int | None = attrs.field(default=0, init=False)
 
-    def __init__(self, options: CompactionOptions, coordinator: Coordinator) -> None:
-        self._options = options
-        self._coordinator = coordinator
-        self._built_in = built_in_meter(options.token_meter)
-        self._meter: TokenMeter | None = None
-        self._calibration: _UsageCalibration | None = None
-        self._asked: tuple[str, int] | None = None
-        self._margin = 1 + options.token_margin
-        self._mounted: Mapping[str, Tool] | None = None
-        self._tools: dict[str, Tool] = {}
-        self._tools_most = 0
-        self._tools_tokens: int | None = 0
+    def __attrs_post_init__(self) -> None:
+        self._built_in = built_in_meter(self._options.token_meter)
+        self._margin = 1 + self._options.token_margin
 
     @property
     def meter(self) -> TokenMeter:
@@ -169,13 +161,11 @@ def _described(tool: Tool) -> str:
     return f"{tool.name} {tool.description} {dict(schema_of(tool))}"
 
 
+@attrs.define(eq=False)
 class _UsageCalibration:
     """The ratio of reported to counted tokens for each model, a moving average."""
 
-    __slots__ = ("_ratios",)
-
-    def __init__(self) -> None:
-        self._ratios: dict[str, float] = {}
+    _ratios: dict[str, float] = attrs.field(factory=dict, init=False)
 
     def ratio(self, model: str) -> float:
         """Return how many tokens the model has for one of the meter's; 1 as long as nothing is known."""

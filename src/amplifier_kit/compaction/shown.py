@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
+import attrs
+
 from amplifier_kit.compaction.meters import most_tokens
 from amplifier_sdk.history import MessageLog, MessageView
 from amplifier_sdk.messages import MessageDict
@@ -29,6 +31,7 @@ class Shown(NamedTuple):
 
 
 @final
+@attrs.define(eq=False)
 class ShownLog:
     """The messages that a model sees of a history, with their numbers in it and their tokens.
 
@@ -37,30 +40,20 @@ class ShownLog:
         count: counts a message.
     """
 
-    __slots__ = (
-        "_bound",
-        "_count",
-        "_counts",
-        "_head",
-        "_history",
-        "_known",
-        "_log",
-        "_numbers",
-        "_past",
-    )
+    _history: MessageLog
+    _count: Callable[[MessageDict], int]
+    _log: MessageLog = attrs.field(init=False)
+    _numbers: list[int] | None = attrs.field(default=None, init=False)
+    """`None` while the history itself is shown."""
+    _counts: list[int] = attrs.field(factory=list, init=False)
+    _known: int = attrs.field(default=0, init=False)
+    _bound: int = attrs.field(default=0, init=False)
+    _head: MessageDict | None = attrs.field(default=None, init=False)
+    _past: tuple[int, int] = attrs.field(default=(0, 0), init=False)
+    """How much of the history was counted, and its tokens."""
 
-    def __init__(
-        self, history: MessageLog, count: Callable[[MessageDict], int]
-    ) -> None:
-        self._history = history
-        self._log = history
-        self._numbers: list[int] | None = None  # None while the history itself is shown
-        self._count = count
-        self._counts: list[int] = []
-        self._known = 0
-        self._bound = 0
-        self._head: MessageDict | None = None
-        self._past = (0, 0)  # how much of the history was counted, and its tokens
+    def __attrs_post_init__(self) -> None:
+        self._log = self._history
 
     @property
     def messages(self) -> int:

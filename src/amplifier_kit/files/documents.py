@@ -320,25 +320,21 @@ def _constant(name: str) -> NoReturn:
 
 def _check_depth(text: str) -> None:
     """Refuse deep nesting before nodes are composed: that recurses in C, without a limit."""
+    depth = 0
     try:
-        _count_depth(text)
+        # events are read one by one, so that this needs no depth of its own
+        for event in yaml.parse(text, Loader=CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                raise DocumentError(_place(event.start_mark), _TOO_DEEP)
     except yaml.MarkedYAMLError as error:
         # a bound of the parser's own, reached while it reads ahead
         if "nesting depth" not in str(error.problem):
             raise
         raise DocumentError(_place(error.problem_mark), _TOO_DEEP) from error
-
-
-def _count_depth(text: str) -> None:
-    depth = 0
-    # events are read one by one, so that this needs no depth of its own
-    for event in yaml.parse(text, Loader=CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            raise DocumentError(_place(event.start_mark), _TOO_DEEP)
 
 
 class _NodeReader:

@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import attrs
+
 from amplifier_kit.files.executed import BARE_REPOSITORY, is_in_repository
 from amplifier_kit.files.open_flags import PASS
 from amplifier_kit.files.openat2 import open_beneath
@@ -162,19 +164,19 @@ def _aliases(roots: Sequence[Path]) -> dict[tuple[str, ...], tuple[str, ...]]:
     return dict(zip(as_given, real, strict=True)) | {parts: parts for parts in real}
 
 
+@attrs.define(eq=False)
 class _Walk:
     """One walk from a root to a spot; holds one handle at a time."""
 
-    def __init__(self, confined: ConfinedPaths, path: str, *, follow: bool) -> None:
-        self.confined = confined
-        self.path = path
-        self.follow = follow
-        self.root: tuple[str, ...] = ()
-        self.below: list[str] = []
-        self.pending: deque[str] = deque()
-        self.handle = -1
-        self.links = 0
-        self.steps = 0
+    confined: ConfinedPaths
+    path: str
+    follow: bool
+    root: tuple[str, ...] = ()
+    below: list[str] = attrs.field(factory=list)
+    pending: deque[str] = attrs.field(factory=deque)
+    handle: int = -1
+    links: int = 0
+    steps: int = 0
 
     def run(self) -> ResolvedPath:
         """Walk; the spot takes the handle over."""
@@ -185,7 +187,12 @@ class _Walk:
         self._leap()
         while self.pending:
             name = self.pending.popleft()
-            self._count_step()
+            self.steps += 1
+            if self.steps > _MAX_STEPS:
+                raise InvalidPathError(
+                    self.path,
+                    f"it takes more than {_MAX_STEPS} steps; give a shorter way to the file",
+                )
             if name == "..":
                 self._up()
                 continue
@@ -299,14 +306,6 @@ class _Walk:
             return os.stat(name, dir_fd=self.handle, follow_symlinks=False)
         except FileNotFoundError:
             return None
-
-    def _count_step(self) -> None:
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
-            raise InvalidPathError(
-                self.path,
-                f"it takes more than {_MAX_STEPS} steps; give a shorter way to the file",
-            )
 
     def _missing(self, name: str) -> ResolvedPath:
         missing = [name, *self.pending]

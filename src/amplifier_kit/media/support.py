@@ -36,16 +36,8 @@ TEXT: Final = "text/plain"
 
 EVERY: Final = (
     *IMAGES,
-    "audio/flac",
-    "audio/mp4",
-    "audio/mpeg",
-    "audio/ogg",
-    "audio/wav",
-    PDF,
-    TEXT,
-    "video/mp4",
-    "video/quicktime",
-    "video/webm",
+    *("audio/flac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav"),
+    *(PDF, TEXT, "video/mp4", "video/quicktime", "video/webm"),
 )
 """The media types that are known by their bytes."""
 

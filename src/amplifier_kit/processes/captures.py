@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from typing import Final
 
+import attrs
+
 from amplifier_kit.files.open_flags import NEW
 
 __all__ = ["Capture"]
@@ -14,6 +16,7 @@ __all__ = ["Capture"]
 _MODE: Final = 0o600
 
 
+@attrs.define(eq=False)
 class Capture:
     """Takes output as it comes; `close` closes the file.
 
@@ -23,18 +26,15 @@ class Capture:
         max_spill: bytes that the file holds at most.
     """
 
-    def __init__(
-        self, limit: int, spill: str | None = None, max_spill: int = 1 << 30
-    ) -> None:
-        self._limit = limit
-        self._spill = spill
-        self._max_spill = max_spill
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._file: int | None = None
-        self._spilled = 0
-        self.total: int = 0
-        self.spill_error: str | None = None
+    _limit: int
+    _spill: str | None = None
+    _max_spill: int = 1 << 30
+    total: int = attrs.field(default=0, init=False)
+    spill_error: str | None = attrs.field(default=None, init=False)
+    _head: bytearray = attrs.field(factory=bytearray, init=False)
+    _tail: bytearray = attrs.field(factory=bytearray, init=False)
+    _file: int | None = attrs.field(default=None, init=False)
+    _spilled: int = attrs.field(default=0, init=False)
 
     @property
     def is_cut(self) -> bool:

@@ -45,17 +45,14 @@ class Placeholders:
         if not os.path.lexists(parent) or parent in self._users:
             return self._cover(parent)
         with suppress(OSError):  # a read-only folder protects itself
-            self._make(path)
+            content = self._content_of(path)
+            if content is None:
+                os.mkdir(path, 0o755)
+            else:
+                with Path(path).open("x") as file:
+                    file.write(content)
             self._users[path] = 0
         return path
-
-    def _make(self, path: str) -> None:
-        content = self._content_of(path)
-        if content is None:
-            os.mkdir(path, 0o755)
-        else:
-            with Path(path).open("x") as file:
-                file.write(content)
 
     def _content_of(self, path: str) -> str | None:
         return next(

@@ -10,6 +10,8 @@ import sys
 from bisect import bisect_right
 from typing import Final
 
+import attrs
+
 from amplifier_kit.redaction.decoded import DecodedText, unescaped
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -111,18 +113,18 @@ class Documents:
         return None
 
 
+@attrs.define(eq=False)
 class _Reader:
     """Reads one document from where it may begin; `at` is where it ends or breaks off."""
 
-    def __init__(
-        self, documents: Documents, text: str, at: int, max_depth: int
-    ) -> None:
-        self._documents = documents
-        self._text = text
-        self._max_depth = max_depth
-        self._open: list[dict[str, JSONValue] | list[JSONValue]] = []
-        self._key: PlacedText | None = None
-        self.at = at
+    _documents: Documents
+    _text: str
+    at: int
+    _max_depth: int
+    _open: list[dict[str, JSONValue] | list[JSONValue]] = attrs.field(
+        factory=list, init=False
+    )
+    _key: PlacedText | None = attrs.field(default=None, init=False)
 
     def read(self) -> bool:
         """Read to the end of the document, or as far as it is one; return whether it was read to its end."""

@@ -58,13 +58,7 @@ _SCHEMA_WORDS: Final = frozenset(
 )
 
 _PAIRS: Final = (
-    *(
-        ("name", "value"),
-        ("key", "value"),
-        ("header", "value"),
-        ("field", "value"),
-        ("variable", "value"),
-    ),
+    *((name, "value") for name in ("name", "key", "header", "field", "variable")),
     *(("Name", "Value"), ("Key", "Value")),
 )
 """Keys under which a name and its value stand side by side, as variables and headers often do."""

@@ -124,7 +124,10 @@ class RpcPeer:
                 pass  # the other side was killed
             finally:
                 self._group = None
-                self._settle_all()
+                for pending in self._pending.values():
+                    pending.error = ConnectionClosedError()
+                    pending.settled.set()
+                self._pending.clear()
                 group.cancel_scope.cancel()
 
     async def request(self, method: str, params: JSONObject) -> JSONValue:
@@ -228,12 +231,6 @@ class RpcPeer:
         else:
             pending.result = message.get("result")
         pending.settled.set()
-
-    def _settle_all(self) -> None:
-        for pending in self._pending.values():
-            pending.error = ConnectionClosedError()
-            pending.settled.set()
-        self._pending.clear()
 
     async def _refuse(self, number: RequestId | None, error: RpcError) -> None:
         await self._send(error_frame(number, error))

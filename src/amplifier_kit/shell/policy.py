@@ -268,7 +268,13 @@ class ShellPolicy:
         if is_own and context.writes:
             return self._doubt("it writes files and runs one", command.text)
         if not fitting:
-            return self._unlisted_command(name, command.text)
+            reason = f"no rule lets {name!r:.60} run unasked with these arguments"
+            return PolicyDecision(
+                decision=self._unlisted,
+                reason=reason,
+                part=command.text,
+                cause="unlisted",
+            )
         decision = strictest([rule.decision for rule in fitting])
         # several rules may ask for the same: the first with a reason of its own
         # speaks
@@ -354,12 +360,6 @@ class ShellPolicy:
     def _doubt(self, reason: str, part: str) -> PolicyDecision:
         return PolicyDecision(
             decision=self._unlisted, reason=reason, part=part, cause="unknown"
-        )
-
-    def _unlisted_command(self, name: str, part: str) -> PolicyDecision:
-        reason = f"no rule lets {name!r:.60} run unasked with these arguments"
-        return PolicyDecision(
-            decision=self._unlisted, reason=reason, part=part, cause="unlisted"
         )
 
     def _secret(self, reason: str, part: str) -> PolicyDecision:

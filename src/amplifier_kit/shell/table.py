@@ -170,28 +170,21 @@ class Table:
         return self._usages[pattern]
 
 
+@attrs.define(eq=False)
 class _Call:
     """One call, read by one usage."""
 
-    def __init__(
-        self,
-        table: Table,
-        usage: ProgramUsage,
-        path_policy: PathPolicy | None,
-        *,
-        is_checked: bool = True,
-    ) -> None:
-        self._table = table
-        self._usage = usage
-        self._path_policy = path_policy
-        self._is_checked = is_checked
-        self._arguments: list[CallWord] = []
-        self._given: set[str] = set()
-        self._stood_first = False
-        self._has_operands = False
-        self._is_moved = False
-        self._queue: deque[Word] = deque()
-        self._length = 0
+    _table: Table
+    _usage: ProgramUsage
+    _path_policy: PathPolicy | None
+    _is_checked: bool = True
+    _arguments: list[CallWord] = attrs.field(factory=list, init=False)
+    _given: set[str] = attrs.field(factory=set, init=False)
+    _stood_first: bool = attrs.field(default=False, init=False)
+    _has_operands: bool = attrs.field(default=False, init=False)
+    _is_moved: bool = attrs.field(default=False, init=False)
+    _queue: deque[Word] = attrs.field(factory=deque, init=False)
+    _length: int = attrs.field(default=0, init=False)
 
     def take(self, words: Sequence[Word]) -> CallFinding:
         """Return what is to be said of a call of the usage.

@@ -73,7 +73,13 @@ def scan_code(text: str) -> Named:
     """Return what the text of a program in some language names; data files only where a line may run them."""
     found = Named(is_composed=_COMPOSED_IMPORT.search(text) is not None)
     for line in _statements(text):
-        _take_line(line, found)
+        words = words_of(line)
+        may_run = _RUNNING.search(line) is not None
+        found.words.update(word for word in words if may_run or not is_data(word))
+        if _IMPORTING.search(line):
+            found.modules.update(_MODULE.findall(line.replace("::", "/")))
+        if _SEARCHING.search(line):
+            found.folders.update(words)
     return found
 
 
@@ -104,16 +110,6 @@ def _statements(text: str) -> Iterator[str]:
             yield " ".join(held)
             held.clear()
     yield " ".join(held)
-
-
-def _take_line(text: str, found: Named) -> None:
-    words = words_of(text)
-    may_run = _RUNNING.search(text) is not None
-    found.words.update(word for word in words if may_run or not is_data(word))
-    if _IMPORTING.search(text):
-        found.modules.update(_MODULE.findall(text.replace("::", "/")))
-    if _SEARCHING.search(text):
-        found.folders.update(words)
 
 
 def is_data(word: str) -> bool:
