@@ -11,7 +11,7 @@ import pytest
 
 from amplifier_kit.shell import PathPolicy
 from amplifier_module_tool_bash.config import BashConfig
-from amplifier_module_tool_bash.default_rules import make_policy
+from amplifier_module_tool_bash.permission import make_policy
 
 COMMANDS = Path(__file__).with_name("commands")
 EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(

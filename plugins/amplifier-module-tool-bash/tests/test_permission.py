@@ -12,7 +12,7 @@ import pytest
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_kit.shell import PathPolicy
 from amplifier_module_tool_bash import Bash
-from amplifier_module_tool_bash.default_rules import make_policy
+from amplifier_module_tool_bash.permission import make_policy
 from amplifier_sdk.assessments import ACCEPTED, EDITS
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError

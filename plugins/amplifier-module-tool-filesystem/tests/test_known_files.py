@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from amplifier_kit.files.atomic import FileVersion
-from amplifier_module_tool_filesystem.known_files import KnownFiles
+from amplifier_module_tool_filesystem.workspace import KnownFiles
 from amplifier_sdk.errors import ToolError
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from amplifier_module_tool_filesystem.literals import RequiredLiterals
+from amplifier_module_tool_filesystem.matcher import RequiredLiterals
 
 
 @pytest.mark.parametrize(

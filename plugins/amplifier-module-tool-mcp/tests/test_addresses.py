@@ -180,7 +180,7 @@ async def test_a_call_is_waited_for_as_long_as_it_may_take(
 async def test_what_server_asks_without_end_is_answered_up_to_rate(
     opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
 ) -> None:
-    monkeypatch.setattr("amplifier_module_tool_mcp.unasked._MOST", 3)
+    monkeypatch.setattr("amplifier_module_tool_mcp.wire._MOST", 3)
     asked = b"".join(
         b'data: {"jsonrpc": "2.0", "id": %d, "method": "ping"}\n\n' % number
         for number in range(100)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_tool_mcp.names import command_name, tool_name
+from amplifier_module_tool_mcp.definitions import command_name, tool_name
 
 NAMES = st.text("ab_.-/é", min_size=1, max_size=6)
 

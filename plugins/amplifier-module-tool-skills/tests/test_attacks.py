@@ -13,7 +13,7 @@ from amplifier import AmplifierSession
 from amplifier.testing import ScriptedProvider, answer, call, create_test_session
 from amplifier_kit.trust import PROJECT_FILES, TrustStore
 from amplifier_module_tool_skills import Skills
-from amplifier_module_tool_skills.catalogue import HEAD
+from amplifier_module_tool_skills.prompt import HEAD
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 

@@ -19,7 +19,7 @@ from amplifier.testing import (
     create_test_session,
 )
 from amplifier_module_tool_skills import Skills
-from amplifier_module_tool_skills.catalogue import HEAD, catalogue, listing
+from amplifier_module_tool_skills.prompt import HEAD, catalogue, listing
 from amplifier_module_tool_skills.skill_folders import Skill, SkillHead
 from amplifier_module_tool_skills.skill_folders.files import JudgedFiles
 from amplifier_sdk.chat import ChatRequest

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import pytest
 
 from amplifier_module_tool_web import Web
-from amplifier_module_tool_web.robot_rules import RobotRules
+from amplifier_module_tool_web.robots import RobotRules
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 

@@ -1,4 +1,4 @@
-"""The tools: what a model calls."""
+"""The tools: what a model calls, and the result of a command as it reads it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Final
 from anyio import to_thread
 
 from amplifier_kit.files.session_folders import working_directory
-from amplifier_kit.processes import Capture, run_command
+from amplifier_kit.processes import Capture, CommandEnd, run_command
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.jobs import Jobs
 from amplifier_module_tool_bash.permission import CommandPermission
-from amplifier_module_tool_bash.results import result_of
 from amplifier_module_tool_bash.surroundings import ShellEnvironment, check_text
 from amplifier_sdk.assessments import Assessment
 from amplifier_sdk.contracts import Coordinator
@@ -25,7 +24,7 @@ from amplifier_sdk.progress import TOOL_OUTPUT, ToolContext
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool
 
-__all__ = ["Bash"]
+__all__ = ["Bash", "result_of"]
 
 _LONGEST_CALL: Final = 3700.0
 _MAX_LIVE: Final = 1 << 20
@@ -181,10 +180,8 @@ class Bash:
         self._calls += 1
         files = f"{self._surroundings.scratch}/output/call-{self._calls}"
         limit, spill = self._config.max_output_bytes, self._config.max_spill_bytes
-        stdout, stderr = (
-            Capture(limit, f"{files}.stdout", spill),
-            Capture(limit, f"{files}.stderr", spill),
-        )
+        stdout = Capture(limit, f"{files}.stdout", spill)
+        stderr = Capture(limit, f"{files}.stderr", spill)
         try:
             with self._surroundings.prepared(text, network=network) as command:
                 try:
@@ -240,3 +237,53 @@ def _live(context: ToolContext) -> Callable[[bytes], None]:
             )
 
     return show
+
+
+def result_of(
+    ending: CommandEnd,
+    stdout: Capture,
+    stderr: Capture,
+    *,
+    timeout: float,
+    facts: JSONObject,
+) -> ToolResult:
+    """Return the result: a success when the exit code is 0.
+
+    Args:
+        ending: how the command ended.
+        stdout: its output.
+        stderr: its error output.
+        timeout: seconds that it was given.
+        facts: what else is known of the run.
+    """
+    output: JSONObject = {
+        "stdout": stdout.text(),
+        "stderr": stderr.text(),
+        "returncode": ending.code,
+        **facts,
+    }
+    for name, capture in (("stdout", stdout), ("stderr", stderr)):
+        if capture.is_cut:
+            output |= {"truncated": True, f"{name}_total_bytes": capture.total}
+            if capture.spilled is not None:
+                output[f"{name}_file"] = capture.spilled
+    if ending.leftover:
+        output["ended_processes"] = ending.leftover
+    if ending.survivors:
+        output["processes_that_could_not_be_ended"] = ending.survivors
+    # before the exit code, which is only that of a process that was killed
+    if ending.timed_out:
+        message = (
+            f"The command did not finish within {timeout:g} s and was ended with all its processes; what it put out"
+            " until then is here. Give it more time with timeout, or set run_in_background"
+        )
+        return ToolResult.failure(message, **{**output, "timed_out": True})
+    if ending.error is not None:
+        return ToolResult.failure(
+            f"The command could not be started: {ending.error}", **output
+        )
+    if ending.code:
+        return ToolResult.failure(
+            f"The command ended with exit code {ending.code}", **output
+        )
+    return ToolResult(output=output)

@@ -1,4 +1,4 @@
-"""What the rules say of a command before it runs, and that it runs only as they say."""
+"""What the rules say of a command before it runs, that it runs only as they say, and the rules that hold by default."""
 
 from __future__ import annotations
 
@@ -8,19 +8,55 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.shell import PolicyDecision
+from amplifier_kit.shell import CommandRule, PolicyDecision, ShellPolicy, standard_table
 from amplifier_kit.shell.coverage import prefix_of
 from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.file_access import file_accesses
 from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
-from amplifier_module_tool_bash.default_rules import make_policy
 from amplifier_module_tool_bash.surroundings import ShellEnvironment
 from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["CommandPermission"]
+__all__ = ["DEFAULT_RULES", "CommandPermission", "make_policy"]
+
+_DENY: Final = CommandRule(
+    decision="deny",
+    commands=(
+        "rm ** /|//|/.|/[*]|/bin|/boot|/dev|/etc|/home|/lib|/lib64|/opt|/proc|/root|/sbin|/srv|/sys|/usr|/var|/Users",
+        "rm ** --no-preserve-root",
+        "mkfs*",
+        "wipefs|fdisk|sfdisk|parted|mkswap",
+        "dd ** of=/dev/sd*|of=/dev/nvme*|of=/dev/vd*|of=/dev/hd*|of=/dev/disk*|of=/dev/mmc*",
+        "shutdown|reboot|halt|poweroff",
+    ),
+    reason="it would destroy more than a session may risk",
+    match=(
+        "rm -rf /",
+        "rm -rf /usr",
+        "mkfs.ext4 /dev/sda1",
+        "dd if=/dev/zero of=/dev/sda",
+    ),
+    not_match=("rm -rf build", "rm x", "dd if=a of=b"),
+)
+_ASK: Final = (
+    CommandRule(
+        decision="ask",
+        commands=("sudo|doas|su|pkexec",),
+        reason="it acts with another person's rights",
+    ),
+    CommandRule(
+        decision="ask",
+        commands=("git ** --receive-pack*|--upload-pack*|--exec*|--config-env*",),
+        reason="it says which program git runs",
+        match=("git push --receive-pack=x",),
+        not_match=("git push",),
+    ),
+)
+"""What an answer to a command that looks alike does not cover."""
+DEFAULT_RULES: Final = (*_ASK, _DENY)
+"""The default rules, which count before the table."""
 
 _REMEMBERED: Final = 64
 _SHOWN: Final = 500
@@ -79,10 +115,9 @@ class CommandPermission:
         # so the question must not let a person take the one for the other.
         if verdict.decision == "ask" and self._may_use_any_file(command):
             details.append(_NO_BACKUP)
+        part = ""
         if verdict.part.strip() not in ("", command.strip()):
             part = f" ({verdict.part[:_SHOWN]})"
-        else:
-            part = ""
         return Assessment(
             effects=effects,
             decision=decision,
@@ -196,3 +231,21 @@ def _shown_edits(edits: Sequence[str]) -> str:
 
 def _denial(verdict: PolicyDecision) -> str:
     return f"A rule refuses {verdict.part[:_SHOWN]!r}: {verdict.reason}"
+
+
+def make_policy(
+    rules: tuple[CommandRule, ...] = (),
+    unlisted: Decision = "ask",
+    *,
+    has_defaults: bool = True,
+) -> ShellPolicy:
+    """Return what decides on commands.
+
+    Args:
+        rules: those of the configuration; they come first, so that a message about `rules[0]` means its first one.
+        unlisted: what becomes of a command that no rule and no usage of the table fits.
+        has_defaults: whether the default rules and the table hold besides.
+    """
+    if not has_defaults:
+        return ShellPolicy(rules, unlisted)
+    return ShellPolicy((*rules, *DEFAULT_RULES), unlisted, standard_table())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from amplifier_kit.files.product import FOLDER, ProductFiles
+from amplifier_kit.open_data import as_object
 from amplifier_kit.processes import (
     Command,
     Confinement,
@@ -154,10 +155,9 @@ class ShellEnvironment:
             "the project" if path == self._project else path
             for path in (*self.writable, *self.caches)
         )
+        reach = "reaches no network"
         if network:
             reach = "reaches the network"
-        else:
-            reach = "reaches no network"
         return f"Confined by {self.sandbox}: it {reach} and writes in {', '.join(dict.fromkeys(folders))} alone."
 
     async def choose_sandbox(self) -> SandboxName:
@@ -233,12 +233,8 @@ class ShellEnvironment:
 
     def _environment(self) -> dict[str, str]:
         """Return the variables of the next command: what the session's hooks have set counts before the process's."""
-        told = self._session_environment()
         # another module offers this capability, so its value may be anything
-        if isinstance(told, Mapping):
-            added = told
-        else:
-            added = {}
+        added = as_object(self._session_environment())
         return {
             **self.environment,
             **{str(name): str(value) for name, value in added.items()},

@@ -135,10 +135,9 @@ def walk_directory(
         handle = spot.open_directory()
         try:
             is_protected = workspace.readable.rules.below(spot.path)
+            ignores = None
             if with_rules:
                 ignores = _ignore_rules(workspace, spot.path)
-            else:
-                ignores = None
             walked = walk_tree(
                 handle,
                 budget,

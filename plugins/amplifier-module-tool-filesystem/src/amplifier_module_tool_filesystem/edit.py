@@ -23,9 +23,8 @@ from amplifier_kit.files.text import (
     unify_line_ends,
 )
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.workspace import Workspace
-from amplifier_module_tool_filesystem.write import check_size
+from amplifier_module_tool_filesystem.write import check_size, unified
 from amplifier_sdk.errors import ToolError
 
 __all__ = ["Edit", "Edited", "PlannedEdit", "edit_text", "planned_edit"]
@@ -162,10 +161,8 @@ def planned_edit(
         for number, edit in enumerate(edits, 1):
             with _numbered(number, len(edits)):
                 replacements = _replacements(file_path, text.unified, edit)
-            text, count = (
-                text.with_replacements(replacements),
-                count + len(replacements),
-            )
+            text = text.with_replacements(replacements)
+            count = count + len(replacements)
         after = text.encode()
         # what is written must be readable again by the same limits
         check_size(file_path, len(after), config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 import anyio
 from anyio import to_thread
@@ -41,8 +41,6 @@ from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool
 
 __all__ = ["Filesystem"]
-
-T = TypeVar("T")
 
 
 @toolset
@@ -82,7 +80,7 @@ class Filesystem:
         reader = FilePageReader(
             self._workspace, self._config, file_path, offset, limit, raw
         )
-        found = await _in_thread(reader.read)
+        found = await to_thread.run_sync(reader.read)
         await self._hooks.emit(
             ARTIFACT_READ, ArtifactRead(path=found.path, bytes=found.bytes)
         )
@@ -100,12 +98,10 @@ class Filesystem:
             content: the whole content of the file.
         """
         async with self._writing:
-            written = await _in_thread(
+            written = await to_thread.run_sync(
                 partial(write_text, self._workspace, self._config, file_path, content)
             )
-        await self._hooks.emit(
-            ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes)
-        )
+        await self._tell_written(written.path, written.bytes)
         result: JSONObject = {
             "file_path": written.path,
             "bytes": written.bytes,
@@ -147,12 +143,10 @@ class Filesystem:
         """
         wanted = _edits(old_string, new_string, replace_all, edits)
         async with self._writing:
-            edited = await _in_thread(
+            edited = await to_thread.run_sync(
                 partial(edit_text, self._workspace, self._config, file_path, wanted)
             )
-        await self._hooks.emit(
-            ARTIFACT_WRITE, ArtifactWrite(path=edited.path, bytes=edited.bytes)
-        )
+        await self._tell_written(edited.path, edited.bytes)
         return {
             "file_path": edited.path,
             "replacements_made": edited.replacements,
@@ -187,15 +181,11 @@ class Filesystem:
             destination: its whole new path, which must be free.
         """
         async with self._writing:
-            moved = await _in_thread(
+            moved = await to_thread.run_sync(
                 partial(move_path, self._workspace, source, destination)
             )
-        await self._hooks.emit(
-            ARTIFACT_WRITE, ArtifactWrite(path=moved.source, bytes=0)
-        )
-        await self._hooks.emit(
-            ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes)
-        )
+        await self._tell_written(moved.source, 0)
+        await self._tell_written(moved.destination, moved.bytes)
         return {
             "source": moved.source,
             "destination": moved.destination,
@@ -228,12 +218,10 @@ class Filesystem:
                 Budget.of(self._config),
                 recursive=recursive,
             )
-            deleted = await _in_thread(work)
+            deleted = await to_thread.run_sync(work)
         if deleted.missing is not None:
             return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
-        await self._hooks.emit(
-            ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0)
-        )
+        await self._tell_written(deleted.path, 0)
         return {
             "path": deleted.path,
             "deleted": True,
@@ -262,7 +250,7 @@ class Filesystem:
             path: relative to the working directory, or absolute.
             depth: how many levels of directories to list; links are not followed.
         """
-        return await _in_thread(
+        return await to_thread.run_sync(
             partial(list_entries, self._workspace, self._config, path, depth)
         )
 
@@ -280,7 +268,7 @@ class Filesystem:
             path: the directory to search, relative to the working directory, or absolute.
             include_ignored: list also what .gitignore and .ignore files name.
         """
-        return await _in_thread(
+        return await to_thread.run_sync(
             partial(
                 find_files,
                 self._workspace,
@@ -324,7 +312,12 @@ class Filesystem:
             max_results=max_results,
             with_ignored=include_ignored,
         )
-        return await _in_thread(FileSearch(self._workspace, self._config, query).run)
+        return await to_thread.run_sync(
+            FileSearch(self._workspace, self._config, query).run
+        )
+
+    async def _tell_written(self, path: str, size: int) -> None:
+        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=path, bytes=size))
 
 
 def _edits(
@@ -356,9 +349,7 @@ async def _shown(
         ToolError: it must fail.
     """
     return Assessment(
-        effects=("write",), details=await _in_thread(preview), coverages=coverages
+        effects=("write",),
+        details=await to_thread.run_sync(preview),
+        coverages=coverages,
     )
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    return await to_thread.run_sync(work)

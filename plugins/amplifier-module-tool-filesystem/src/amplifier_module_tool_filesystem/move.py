@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import attrs
@@ -124,7 +124,11 @@ def delete_path(
             return deleted
         with path_refusals(path):
             if deleted.kind == "directory":
-                _remove_directory(spot, is_empty=not deleted.entries)
+                if not deleted.entries:
+                    os.rmdir(spot.name, dir_fd=spot.directory)
+                else:
+                    # It walks by handles itself and follows no link (`shutil.rmtree.avoids_symlink_attacks`).
+                    shutil.rmtree(spot.name, dir_fd=spot.directory)
             else:
                 os.unlink(spot.name, dir_fd=spot.directory)
         # a new file of that name is one that the session has not read
@@ -150,10 +154,9 @@ def planned_deletion(
             yield spot, Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
             return
         is_directory = stat.S_ISDIR(status.st_mode)
+        entries = 0
         if is_directory:
             entries = _count(workspace, spot, budget, recursive=recursive)
-        else:
-            entries = 0
         yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
 
 
@@ -209,7 +212,11 @@ def _count(
         with closing(walk_tree(handle, budget, lambda _: recursive)) as walked:
             for entry in walked:
                 count += 1
-                _check_entry(workspace, spot, entry.parts)
+                for confined in (workspace.readable, workspace.writable):
+                    rule = confined.rules.rule(path_parts(str(spot.path)), entry.parts)
+                    if rule is not None:
+                        shown = printable(f"{spot.given}/{'/'.join(entry.parts)}")
+                        raise PathDeniedError(shown, rule, "write")
     finally:
         os.close(handle)
     if count and not recursive:
@@ -222,24 +229,6 @@ def _count(
             f"{spot.given!r}: not everything in it can be read; delete its parts one by one"
         )
     return count
-
-
-def _check_entry(
-    workspace: Workspace, spot: ResolvedPath, parts: Sequence[str]
-) -> None:
-    for confined in (workspace.readable, workspace.writable):
-        rule = confined.rules.rule(path_parts(str(spot.path)), parts)
-        if rule is not None:
-            shown = printable(f"{spot.given}/{'/'.join(parts)}")
-            raise PathDeniedError(shown, rule, "write")
-
-
-def _remove_directory(spot: ResolvedPath, *, is_empty: bool) -> None:
-    if is_empty:
-        os.rmdir(spot.name, dir_fd=spot.directory)
-    else:
-        # It walks by handles itself and follows no link (`shutil.rmtree.avoids_symlink_attacks`).
-        shutil.rmtree(spot.name, dir_fd=spot.directory)
 
 
 def _size(status: os.stat_result) -> int:

@@ -40,10 +40,9 @@ def preview_write(
     """
     with planned_write(workspace, config, file_path, content) as planned:
         shown = workspace.shown(planned.spot.path)
+        verb = "Writes over"
         if planned.expected is None:
             verb = "Creates"
-        else:
-            verb = "Writes over"
         try:
             return f"{verb} {shown}:\n{planned.difference(content, config)}"
         except UndecodableTextError:
@@ -75,8 +74,7 @@ def preview_deletion(
         shown = workspace.shown(spot.path)
         if deleted.missing is not None:
             return f"Nothing is at {shown}"
+        inside = ""
         if deleted.entries:
             inside = f" with {deleted.entries} entries in it"
-        else:
-            inside = ""
         return f"Deletes the {deleted.kind} {shown}{inside}, for good"

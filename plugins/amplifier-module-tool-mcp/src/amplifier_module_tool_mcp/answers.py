@@ -13,7 +13,7 @@ from mcp_types import (
     RequestId,
 )
 
-from amplifier_module_tool_mcp.no_answer import NoAnswer
+from amplifier_module_tool_mcp.results import NoAnswer
 from amplifier_module_tool_mcp.wire import read_message
 
 __all__ = [
@@ -104,10 +104,9 @@ def read_answer(
         )
     problem = f"it answers with {kind or 'no content type'!a:.100}"
     try:
+        answer = None
         if kind.startswith(JSON):
             answer = read_message(data)
-        else:
-            answer = None
     except ValueError as error:
         answer, problem = None, f"its answer cannot be read: {error}"
     if isinstance(answer, (JSONRPCResponse, JSONRPCError)):

@@ -12,10 +12,9 @@ import attrs
 from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.elicitation import Elicitations
 from amplifier_module_tool_mcp.links import Link, Links
-from amplifier_module_tool_mcp.notices import ServerNotices
+from amplifier_module_tool_mcp.notices import Hearing, ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.server_definitions import ServerDefinition
-from amplifier_module_tool_mcp.server_output import Hearing
 from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
@@ -95,9 +94,8 @@ class ServerConnection:
 
     def ending(self, problem: str) -> str:
         """Say why it ended: what the link knows is closer to the cause than what the library makes of it."""
-        if self._link is None:
-            cause = None
-        else:
+        cause = None
+        if self._link is not None:
             cause = self._link.problem
         return f"{cause or problem}{self._hearing.ending()}"
 

@@ -102,10 +102,9 @@ class Agreements:
 
     def _ask(self, server: Server, text: str) -> HookResult:
         if not text:
+            reason = "its files are gone"
             if self.project.decision is not None:
                 reason = self.project.decision.reason
-            else:
-                reason = "its files are gone"
             return HookResult.deny(f"the project's servers cannot be trusted: {reason}")
         if len(text) > _MOST_SHOWN:
             left_out = len(text) - _MOST_SHOWN

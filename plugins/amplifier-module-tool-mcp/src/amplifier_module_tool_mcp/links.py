@@ -137,9 +137,8 @@ class Links:
     def _require_trust(self, declared: ServerDefinition) -> None:
         servers, decision = self.project.look()
         if decision is None or not decision.trusted:
-            if decision is None:
-                reason = "the project's files are gone"
-            else:
+            reason = "the project's files are gone"
+            if decision is not None:
                 reason = decision.reason
             raise ServerRefusedError(
                 f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept"

@@ -20,12 +20,11 @@ from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.consent import Agreements
 from amplifier_module_tool_mcp.links import Links
 from amplifier_module_tool_mcp.notices import ServerNotices
-from amplifier_module_tool_mcp.offers import Offers
-from amplifier_module_tool_mcp.pins import ServerPins
-from amplifier_module_tool_mcp.plugin_servers import PluginCopies
+from amplifier_module_tool_mcp.offers import Offers, ServerPins
 from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.server import Server
 from amplifier_module_tool_mcp.server_definitions import (
+    PluginCopies,
     ServerDefinition,
     declared_servers,
 )
@@ -238,16 +237,13 @@ class McpServers:
         return [Login(server) for server in self.servers.values()]
 
     async def _commands(self) -> Sequence[SessionCommand]:
+        from amplifier_module_tool_mcp.prompts import commands_of  # only a chat asks
+
         return [
             command
             for server in self.servers.values()
-            for command in await self._commands_of(server)
+            for command in await commands_of(server)
         ]
-
-    async def _commands_of(self, server: Server) -> Sequence[SessionCommand]:
-        from amplifier_module_tool_mcp.prompts import commands_of  # only a chat asks
-
-        return await commands_of(server)
 
     def _find(self, name: str) -> Server:
         server = self.servers.get(str(name))
@@ -263,32 +259,22 @@ class McpServers:
     @tool(effects=("read",))
     async def mcp_status(self) -> JSONObject:
         """Tell which MCP servers there are, which cannot be used and why, and which of their tools are held back."""
-        return {
-            "servers": [
-                {
-                    "name": server.name,
-                    "declared_by": server.declared.source,
-                    "state": server.state,
-                    "tools": len(server.offers.offered),
-                    **(
-                        {}
-                        if server.problem is None
-                        else {"problem": server.marked_problem}
-                    ),
-                    **(
-                        {}
-                        if server.offers.unpinned is None
-                        else {"warning": server.offers.unpinned}
-                    ),
-                    **(
-                        {"held_back": dict(server.offers.withheld)}
-                        if server.offers.withheld
-                        else {}
-                    ),
-                }
-                for server in self.servers.values()
-            ]
-        }
+        told: list[JSONValue] = []
+        for server in self.servers.values():
+            entry: JSONObject = {
+                "name": server.name,
+                "declared_by": server.declared.source,
+                "state": server.state,
+                "tools": len(server.offers.offered),
+            }
+            if server.problem is not None:
+                entry["problem"] = server.marked_problem
+            if server.offers.unpinned is not None:
+                entry["warning"] = server.offers.unpinned
+            if server.offers.withheld:
+                entry["held_back"] = dict(server.offers.withheld)
+            told.append(entry)
+        return {"servers": told}
 
     @tool(read_only=False)
     async def mcp_accept(self, server: str, context: ToolContext) -> JSONObject:

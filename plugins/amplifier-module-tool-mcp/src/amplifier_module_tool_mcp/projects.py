@@ -16,8 +16,7 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, closure_of
-from amplifier_module_tool_mcp.config import ServerConfig
-from amplifier_module_tool_mcp.serverfiles import parse_servers
+from amplifier_module_tool_mcp.config import ServerConfig, parse_servers
 from amplifier_module_tool_mcp.variables import expand
 
 __all__ = ["ProjectServers", "WholeProjectError", "start_folder"]

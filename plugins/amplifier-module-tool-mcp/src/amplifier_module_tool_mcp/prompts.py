@@ -10,7 +10,7 @@ import attrs
 
 from amplifier_kit.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_kit.trust.untrusted import without_marks
-from amplifier_module_tool_mcp.names import command_name
+from amplifier_module_tool_mcp.definitions import command_name
 from amplifier_module_tool_mcp.results import (
     ResultCollector,
     add_parts,
@@ -106,9 +106,8 @@ class _Maker:
         """Write the messages as one text; what is not the server's words for the person stays marked."""
         texts: list[str] = []
         for message in messages:
-            if message.role == "user":
-                before = ""
-            else:
+            before = ""
+            if message.role != "user":
                 before = f"({message.role}) "
             part = message.content
             if part.type == "text":

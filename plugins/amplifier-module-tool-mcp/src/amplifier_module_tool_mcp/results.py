@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_types import ContentBlock as Part
 
 __all__ = [
+    "NoAnswer",
     "ResultCollector",
     "add_parts",
     "one_line",
@@ -210,3 +211,16 @@ def _shown_kind(data: str) -> str | None:
 
 def _size(data: str) -> int:
     return len(data) * 3 // 4
+
+
+@attrs.frozen(kw_only=True)
+class NoAnswer:
+    """The `data` of an error that a connection makes itself; no server can send one, since it sends JSON.
+
+    Args:
+        may_have_run: whether the server may have done what it was asked.
+        ended_session: whether the server no longer knows the session.
+    """
+
+    may_have_run: bool
+    ended_session: bool = False

@@ -22,10 +22,9 @@ from amplifier_module_tool_mcp.connection import ServerConnection, TooSlowError
 from amplifier_module_tool_mcp.elicitation import Elicitations
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
 from amplifier_module_tool_mcp.links import Links, ServerRefusedError
-from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
-from amplifier_module_tool_mcp.results import words_of
+from amplifier_module_tool_mcp.results import NoAnswer, words_of
 from amplifier_module_tool_mcp.server_definitions import ServerDefinition
 from amplifier_sdk.errors import ToolError
 
@@ -78,9 +77,8 @@ class Server:
     @property
     def call_timeout(self) -> float:
         """How many seconds a call may take."""
-        if self.declared.config is None:
-            own = None
-        else:
+        own = None
+        if self.declared.config is not None:
             own = self.declared.config.call_timeout
         return own or self.config.call_timeout
 

@@ -12,11 +12,9 @@ import anyio
 import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
-from amplifier_module_tool_mcp.definitions import Definition
+from amplifier_module_tool_mcp.definitions import Definition, tool_name
 from amplifier_module_tool_mcp.elicitation import CallDeadline
-from amplifier_module_tool_mcp.names import tool_name
-from amplifier_module_tool_mcp.no_answer import NoAnswer
-from amplifier_module_tool_mcp.results import read_result, words_of
+from amplifier_module_tool_mcp.results import NoAnswer, read_result, words_of
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -29,13 +29,13 @@ from amplifier_kit.rpc.lines import (
     TooLong,
     answered_id,
 )
-from amplifier_module_tool_mcp.no_answer import NoAnswer
-from amplifier_module_tool_mcp.unasked import Unasked
+from amplifier_module_tool_mcp.results import NoAnswer
 from amplifier_module_tool_mcp.wire import (
     Incoming,
     MessageTooLargeError,
     Outgoing,
     Streams,
+    Unasked,
     UnencodableError,
     pass_on,
     read_message,

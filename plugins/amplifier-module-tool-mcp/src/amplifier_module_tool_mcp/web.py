@@ -38,15 +38,15 @@ from amplifier_module_tool_mcp.answers import (
     read_answer,
 )
 from amplifier_module_tool_mcp.http_transport import Carrier
-from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.oauth.authorization import Authorization
+from amplifier_module_tool_mcp.results import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
-from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,
     MessageTooLargeError,
     Outgoing,
     Streams,
+    Unasked,
     pass_on,
     unanswered,
     write_message,
@@ -146,10 +146,9 @@ class WebLink:
     ) -> None:
         async for item in to_send:
             message = item.message
+            told = None
             if isinstance(item.metadata, ClientMessageMetadata):
                 told = item.metadata.headers
-            else:
-                told = None
             if isinstance(message, JSONRPCRequest) and message.method == "initialize":
                 # which version is spoken is settled anew by the answer
                 self._version = None

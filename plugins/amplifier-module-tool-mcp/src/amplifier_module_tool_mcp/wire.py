@@ -1,4 +1,4 @@
-"""Messages of the protocol as they travel, and the errors that stand for answers that did not come."""
+"""Messages as they travel, the errors that stand for missing answers, and how much that nobody asked for is taken."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 import anyio
+import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -18,7 +19,7 @@ from mcp_types import (
 )
 
 from amplifier_kit.rpc.frames import values_in
-from amplifier_module_tool_mcp.no_answer import NoAnswer
+from amplifier_module_tool_mcp.results import NoAnswer
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -26,12 +27,16 @@ __all__ = [
     "MessageTooLargeError",
     "Outgoing",
     "Streams",
+    "Unasked",
     "UnencodableError",
     "pass_on",
     "read_message",
     "unanswered",
     "write_message",
 ]
+
+_MOST: Final = 200
+"""Messages in a second that answer nothing."""
 
 Incoming: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 """Takes what a server sends."""
@@ -127,3 +132,20 @@ async def pass_on(message: JSONRPCMessage, incoming: Incoming) -> None:
     """Hand a message over, unless nobody waits for it any more."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await incoming.send(SessionMessage(message))
+
+
+@attrs.define(eq=False)
+class Unasked:
+    """Counts what a server sends that answers nothing."""
+
+    _second: float = 0.0
+    _count: int = 0
+
+    def is_too_much(self) -> bool:
+        """Count a message; true for those beyond 200 in a second, which are dropped."""
+        now = anyio.current_time()
+        # Seconds are counted from the first message of each, which needs no timer.
+        if now - self._second >= 1.0:
+            self._second, self._count = now, 0
+        self._count += 1
+        return self._count > _MOST

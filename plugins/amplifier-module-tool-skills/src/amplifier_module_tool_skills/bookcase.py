@@ -67,10 +67,9 @@ class Bookcase:
 
     def problems(self, library: SkillLibrary) -> list[str]:
         """Say what cannot be used, and why."""
+        become = "left out"
         if self._config.untrusted == "mark":
             become = "marked as texts that give no orders"
-        else:
-            become = "left out"
         told = [
             f"{waiting.folder.path}: skills that the project brings along are {become} until the person trusts them"
             for waiting in self._places.waiting

@@ -97,17 +97,16 @@ def describe(skill: Skill) -> JSONObject:
 
 def files_of(skill: Skill) -> JSONObject:
     """Name the files beside a skill's instructions; may block. Names of a stranger are not told."""
-    if skill.is_trusted:
-        # a name is text of whoever wrote the skill, and could give orders
-        names = skill.files.names()
-    else:
-        names = ()
-    told: JSONObject
+    # a name is text of whoever wrote the skill, and could give orders
+    if not skill.is_trusted:
+        return {}
+    names = skill.files.names()
+    told: JSONObject = {}
     if names:
-        told = {"files": list(names[:_MAX_FILES])}
-    else:
-        told = {}
-    return told | ({"more_files": True} if len(names) > _MAX_FILES else {})
+        told["files"] = list(names[:_MAX_FILES])
+    if len(names) > _MAX_FILES:
+        told["more_files"] = True
+    return told
 
 
 def summary(skill: Skill, description: str) -> JSONObject:
@@ -133,13 +132,11 @@ def _trust(skill: Skill) -> JSONObject:
 def _decoded(data: bytes, name: str) -> str:
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+        # such bytes decode without an error, but are no text
+        if "\0" in text:
+            raise ValueError("it holds a NUL")
+    except ValueError as error:
         raise ToolError(
             f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"
         ) from error
-    # such bytes decode without an error, but are no text
-    if "\0" in text:
-        raise ToolError(
-            f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"
-        )
     return text

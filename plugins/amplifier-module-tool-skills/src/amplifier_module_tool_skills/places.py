@@ -133,8 +133,7 @@ def _folder(entry: object) -> SkillFolder | None:
     path, source = entry.get("path"), entry.get("source")
     if not isinstance(path, (str, Path)) or not os.path.isabs(path):
         return None
+    told = "another module"
     if isinstance(source, str):
         told = without_marks(source)[:_LONGEST_SOURCE]
-    else:
-        told = "another module"
     return SkillFolder(path=Path(path), source=told)

@@ -10,7 +10,6 @@ from anyio import to_thread
 
 from amplifier_kit.commands import COMMANDS
 from amplifier_module_tool_skills.bookcase import Bookcase
-from amplifier_module_tool_skills.catalogue import listing
 from amplifier_module_tool_skills.commands import commands_of
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.contents import (
@@ -26,7 +25,7 @@ from amplifier_module_tool_skills.events import (
     SKILLS_DISCOVERED,
     SkillLoaded,
 )
-from amplifier_module_tool_skills.prompt import SkillPrompt
+from amplifier_module_tool_skills.prompt import SkillPrompt, listing
 from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier_module_tool_task._mount import mount
 from amplifier_module_tool_task.config import TaskConfig
+from amplifier_module_tool_task.task import mount
 
 __all__ = ["TaskConfig", "mount"]

@@ -82,12 +82,11 @@ class Agents:
         # A model may give a whole task as the name.
         asked = name[:_LONGEST_NAME]
         shown = ", ".join(list(plans)[:_SHOWN_NAMES]) or "none"
+        rest = ""
         if len(plans) > _SHOWN_NAMES:
             rest = (
                 f" and {len(plans) - _SHOWN_NAMES} more (action 'describe' finds them)"
             )
-        else:
-            rest = ""
         hint = did_you_mean(asked, list(plans)) or "."
         raise ToolError(f"There is no agent {asked!r}{hint} Agents: {shown}{rest}")
 

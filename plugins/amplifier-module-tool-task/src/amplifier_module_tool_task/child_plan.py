@@ -1,23 +1,31 @@
-"""What an agent's child session is made of: what `session.spawn` is asked for."""
+"""What an agent's child session is made of: what `session.spawn` is asked for, and the limits of delegation.
+
+The limits stand in the child's own plan, so they hold for each of its turns, also when it is resumed, and the child
+knows from its plan how much further it may delegate.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final, cast
 
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.open_data import as_object
 from amplifier_module_tool_task.agents import SELF, Agents
-from amplifier_module_tool_task.bounds import bounded
 from amplifier_module_tool_task.config import TaskConfig
-from amplifier_module_tool_task.requests import Request
+from amplifier_module_tool_task.schema import Request
 from amplifier_sdk.contracts import ContextManager, Coordinator
 from amplifier_sdk.delegation import HookInheritance, SpawnOptions, ToolInheritance
+from amplifier_sdk.limits import LimitChanges, Limits
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["Maker"]
+__all__ = ["Maker", "bounded"]
+
+_DEFAULTS = Limits()
 
 SELF_DEPTH: Final = "self_delegation_depth"
 """The capability that says how often a session stands below itself."""
@@ -128,12 +136,59 @@ class Maker:
         if request.depth == "none":
             return first
         form = Form(scope=request.scope, tool=tool, most=self.config.max_message_chars)
+        turns = None
         if request.depth == "recent":
             turns = request.turns
-        else:
-            turns = None
         choose = partial(
             inherited, messages, form, turns=turns, most=self.config.max_context_chars
         )
         # A long history takes its time; whoever cancels need not wait for it.
         return [*first, *await to_thread.run_sync(choose, abandon_on_cancel=True)]
+
+
+def bounded(
+    agent: object, parent: Mapping[str, object], limits: LimitChanges, depth_left: int
+) -> object:
+    """Return an agent's partial plan with stricter limits where its own are looser; nothing given is changed.
+
+    Args:
+        agent: the partial plan; one that is no mapping, or has no mapping of limits, is the kernel's to refuse.
+        parent: the plan of the session that delegates, whose limits the agent has where it names none.
+        limits: the upper limits of a turn.
+        depth_left: how many generations there may be below the child.
+    """
+    session = as_object(agent).get("session")
+    own = as_object(session).get("limits")
+    if not isinstance(agent, Mapping) or not isinstance(session, (Mapping, type(None))):
+        return agent
+    if not isinstance(own, (Mapping, type(None))):
+        return agent
+    wanted: dict[str, object] = {**limits, "delegation_depth": depth_left}
+    above = as_object(as_object(parent.get("session")).get("limits"))
+    # The agent's own limits win over its parent's, and these over the defaults: what
+    # holds now is compared.
+    has = {
+        **{name: getattr(_DEFAULTS, name) for name in wanted},
+        **above,
+        **(own or {}),
+    }
+    stricter = {
+        name: value for name, value in wanted.items() if _is_less(value, has.get(name))
+    }
+    if not stricter:
+        return agent
+    return {
+        **agent,
+        "session": {**(session or {}), "limits": {**(own or {}), **stricter}},
+    }
+
+
+def _is_less(value: object, than: object) -> bool:
+    """Tell whether a limit is stricter than another, of which `None` is none; what is no number is not compared."""
+    if than is None:
+        return True
+    try:
+        # Costs may be given as text, to the cent.
+        return Decimal(str(value)) < Decimal(str(than))
+    except InvalidOperation:
+        return False

@@ -28,7 +28,7 @@ from amplifier_module_tool_task.progress import (
     DelegationProgress,
     announced,
 )
-from amplifier_module_tool_task.requests import Request
+from amplifier_module_tool_task.schema import Request
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.delegation import ChildResume, SessionSpawn
 from amplifier_sdk.errors import ToolError
@@ -84,10 +84,8 @@ class Delegations:
         Raises:
             ToolError: there is no such agent, or none may begin.
         """
-        name, spawn = (
-            self._chosen(request),
-            cast("SessionSpawn", self._capability("session.spawn")),
-        )
+        name = self._chosen(request)
+        spawn = cast("SessionSpawn", self._capability("session.spawn"))
         # the id is chosen here, so that the event before the child names its session
         begin = AgentSpawned(
             agent=name,

@@ -39,9 +39,8 @@ def inherited(
         turns: how many of the last turns; `None` is all.
         most: characters in all.
     """
-    if turns is None:
-        start = 0
-    else:
+    start = 0
+    if turns is not None:
         start = _start_of(messages, turns)
     # calls are answered by their results alone; a cut may have parted the two
     history = repair(_without_open_calls(messages[start:])).messages
@@ -157,9 +156,8 @@ def _without_open_calls(messages: Sequence[MessageDict]) -> Sequence[MessageDict
 
 def _note(messages: int, turns: int, left_out: int, lost_steps: int) -> MessageDict:
     """Say what the messages behind it are; it is the agent's first message."""
-    if turns == 1:
-        of = "the last turn"
-    else:
+    of = "the last turn"
+    if turns != 1:
         of = f"the last {turns} turns"
     parts = [
         f"[Background: the next {messages} messages are {of} of the session that delegates to you.",

@@ -1,4 +1,4 @@
-"""The tool itself: what a model calls to hand work to an agent."""
+"""The tool itself, which a model calls to hand work to an agent; and what the entry point names."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from amplifier_module_tool_task.background import BackgroundAgents
 from amplifier_module_tool_task.catalogue import catalogue, details, fitting
 from amplifier_module_tool_task.config import TaskConfig
 from amplifier_module_tool_task.delegation import Delegations
-from amplifier_module_tool_task.requests import Request
-from amplifier_module_tool_task.schema import input_schema, roles_of
+from amplifier_module_tool_task.events import TASK_EVENTS
+from amplifier_module_tool_task.schema import Request, input_schema, roles_of
 from amplifier_module_tool_task.unread import UnreadAgents
+from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.effects import Effect
+from amplifier_sdk.events import SESSION_RESUME, SESSION_START
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["TaskTool"]
+__all__ = ["TaskTool", "mount"]
+
+_NAME: Final = "tool-task"
 
 _DESCRIPTION: Final = (
     "Hand a piece of work to an agent: a session of its own with its own instructions, tools and history, which works"
@@ -125,3 +129,32 @@ class TaskTool:
             return ToolResult(output=details(name, plans[name]))
         best = fitting(plans, request.instruction)
         return ToolResult(output={"agents": best, "others": len(plans) - len(best)})
+
+
+async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> TaskTool:
+    """Make the tool of a session.
+
+    The agents that other modules contribute are asked for when the session starts: all modules are mounted then.
+
+    Raises:
+        ConfigError: the configuration does not fit.
+    """
+    settings = read_config(TaskConfig, config, subject=f"configuration of {_NAME}")
+    agents = Agents(coordinator, has_self=settings.self_delegation)
+    coordinator.register_contributor(
+        "observability.events", _NAME, lambda: list(TASK_EVENTS)
+    )
+
+    tool = TaskTool(settings, coordinator, agents)
+
+    async def collect(event: str, _: object) -> None:
+        await agents.collect()
+        if event == SESSION_RESUME:
+            await tool.background.recall()
+
+    # Modules that are mounted after this one may contribute as well.
+    for event in (SESSION_START, SESSION_RESUME):
+        coordinator.register_cleanup(
+            coordinator.hooks.register(event, collect, 0, _NAME, decides=False)
+        )
+    return tool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_tool_todo.config import TodoConfig
-from amplifier_module_tool_todo.todo import Todo
+from amplifier_module_tool_todo.todo import Todo, TodoConfig
 
 __all__ = ["Todo", "TodoConfig"]

@@ -1,4 +1,4 @@
-"""The tool: what a model calls, and the plan that others read."""
+"""The tool: what a model calls, and the plan that others read; and what can be set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import anyio
+import attrs
 
 from amplifier_kit.todos import (
     MAX_TEXT,
@@ -16,14 +17,14 @@ from amplifier_kit.todos import (
     TodoItem,
     TodosUpdated,
 )
-from amplifier_module_tool_todo.config import TodoConfig
 from amplifier_module_tool_todo.store import shelf_of
+from amplifier_sdk.bounds import count
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["Todo"]
+__all__ = ["Todo", "TodoConfig"]
 
 
 @toolset
@@ -119,10 +120,9 @@ class Todo:
         else:
             told.update(counts)
         busy = counts["in_progress"]
+        too_many = None
         if busy > 1:
             too_many = f"{busy} items are in_progress; keep it at one, the step that you work on"
-        else:
-            too_many = None
         return ToolResult(output=told | _warnings(too_many, self._problem))
 
     async def _replace(self, items: tuple[TodoItem, ...]) -> None:
@@ -233,3 +233,16 @@ def _schema(max_items: int) -> Mapping[str, JSONValue]:
         "required": ["action"],
         "additionalProperties": False,
     }
+
+
+@attrs.frozen(kw_only=True)
+class TodoConfig:
+    """What `config` of the plan may hold.
+
+    Args:
+        max_items: how many items a plan has at most.
+        keep: whether the plan is stored beside the session, where the application has a folder for sessions.
+    """
+
+    max_items: int = attrs.field(default=100, validator=count)
+    keep: bool = True

@@ -70,10 +70,9 @@ def _declared(head: bytes) -> str | None:
 
 def _known(label: str | None) -> str | None:
     try:
+        name = ""
         if label:
             name = codecs.lookup(label.strip(" '\"")).name
-        else:
-            name = ""
     except (LookupError, ValueError):  # the latter for NUL
         return None
     name = _WIDER.get(name, name)

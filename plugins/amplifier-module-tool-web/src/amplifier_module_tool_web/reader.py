@@ -12,11 +12,10 @@ import attrs
 
 from amplifier_kit.http.netguard import BodyError, WebUrl
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_marks
-from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.charsets import decode
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_module_tool_web.markdown import to_markdown
-from amplifier_module_tool_web.pages import WebPage
+from amplifier_module_tool_web.pages import PageCache, WebPage
 from amplifier_module_tool_web.robots import Robots
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
@@ -59,9 +58,8 @@ class WebPageReader:
         Raises:
             ToolError: the site forbids it, or it cannot be had.
         """
-        if self.robots is None:
-            check = None
-        else:
+        check = None
+        if self.robots is not None:
             check = self.robots.check
         async with self.fetcher.get(url, headers, check=check) as answer:
             yield answer
@@ -150,10 +148,9 @@ async def refuse_failure(answer: FetchedResponse, config: WebConfig) -> None:
     if 200 <= answer.status < 300:
         return
     wait = answer.headers.get("retry-after", "")
+    advice = ""
     if wait:
         advice = f"; it asks to wait {without_marks(wait)[:40]!r} before the next try"
-    else:
-        advice = ""
     details: JSONObject = {"url": str(answer.url), "status": answer.status}
     beginning = await _beginning(answer, config)
     if beginning:

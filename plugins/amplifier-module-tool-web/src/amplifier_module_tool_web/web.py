@@ -13,9 +13,9 @@ from anyio import to_thread
 from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.http.netguard import WebUrl, read_url
 from amplifier_kit.trust.untrusted import UNTRUSTED, without_marks
-from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_module_tool_web.downloads import DownloadFolders
+from amplifier_module_tool_web.pages import PageCache
 from amplifier_module_tool_web.search import Searcher
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
@@ -107,9 +107,8 @@ class Web:
                 body = await answer.read(self._config.max_bytes)
             # part of a file looks like all of it once it is saved
             if not body.is_whole or body.is_broken:
-                if body.is_broken:
-                    what = "ended too early"
-                else:
+                what = "ended too early"
+                if not body.is_broken:
                     what = f"is longer than {self._config.max_bytes} bytes"
                 raise ToolError(
                     f"{address}: nothing was saved, for what it holds {what}; fetch something else"
@@ -145,10 +144,9 @@ class Web:
                 max_redirects=self._config.max_redirects,
                 user_agent=self._config.user_agent,
             )
+            robots = None
             if self._config.respect_robots:
                 robots = Robots(fetcher, self._config.user_agent)
-            else:
-                robots = None
             self._pages = WebPageReader(self._config, fetcher, self._cache, robots)
         return self._pages
 

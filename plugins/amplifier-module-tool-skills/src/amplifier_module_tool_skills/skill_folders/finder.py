@@ -203,9 +203,8 @@ class _Search:
             data = _read_main(real)
         except OSError as error:
             is_link = error.errno in (errno.ELOOP, errno.EMLINK)
-            if is_link:
-                problem = "SKILL.md is a link; put the file itself there"
-            else:
+            problem = "SKILL.md is a link; put the file itself there"
+            if not is_link:
                 problem = f"SKILL.md: {error.strerror}"
             self._note(shown, problem)
         except SkillError as error:
