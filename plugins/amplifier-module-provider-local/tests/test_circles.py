@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_provider_local.circles import TIMES, goes_round
+from amplifier_module_provider_local.conversation import TIMES, goes_round
 
 SENTENCE = "The file is in the folder notes."
 

@@ -6,7 +6,7 @@ from time import thread_time
 
 import pytest
 
-from amplifier_module_provider_local.gate import wants_tool
+from amplifier_module_provider_local.tool_choice import wants_tool
 from amplifier_sdk.chat import ToolSpec
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ollama._client import _parse_host
 
 from amplifier_module_provider_ollama import OllamaConfig
-from amplifier_module_provider_ollama.address import server_url
+from amplifier_module_provider_ollama.config import server_url
 
 HOSTS: Final = (
     "1.2.3.4",

@@ -1,4 +1,4 @@
-"""One answer of the API, event by event."""
+"""One answer of the API, event by event; of a long one in parts, each of which the API continues."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from amplifier_kit.http.sse import ServerEvent
 from amplifier_kit.vendors import read_object, read_tokens
 from amplifier_module_provider_anthropic.blocks import ArrivingBlock
 from amplifier_module_provider_anthropic.messages import MESSAGE_ID
-from amplifier_sdk.chat import ChatResponse, FinishReason, Usage
+from amplifier_sdk.chat import ChatRequest, ChatResponse, FinishReason, Usage
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta
 
-__all__ = ["PAUSED", "STOP_REASON", "MessageReader"]
+__all__ = ["PAUSED", "STOP_REASON", "Continuation", "MessageReader"]
 
 STOP_REASON: Final = "anthropic:stop_reason"
 """The key of an answer's metadata that says in the API's word why the model stopped."""
@@ -142,10 +143,9 @@ class MessageReader:
 
     def _open_block(self, data: JSONObject) -> ArrivingBlock:
         index = data.get("index")
+        block = None
         if isinstance(index, int):
             block = self._blocks.get(index)
-        else:
-            block = None
         if block is None or not block.is_open:
             raise StreamError(
                 f"The API sent a piece of content block {index!r}, which is not open"
@@ -231,14 +231,10 @@ class MessageReader:
     def _tokens(self) -> Usage:
         """Return the usage: the API counts what it read anew apart from what the cache gave and took."""
         usage = self._usage
-        read, written = (
-            read_tokens(usage, "cache_read_input_tokens"),
-            read_tokens(usage, "cache_creation_input_tokens"),
-        )
-        fresh, output = (
-            read_tokens(usage, "input_tokens") or 0,
-            read_tokens(usage, "output_tokens") or 0,
-        )
+        read = read_tokens(usage, "cache_read_input_tokens")
+        written = read_tokens(usage, "cache_creation_input_tokens")
+        fresh = read_tokens(usage, "input_tokens") or 0
+        output = read_tokens(usage, "output_tokens") or 0
         # `input_tokens` of the API leaves out what the cache gave and took
         whole = fresh + (read or 0) + (written or 0)
         return Usage(
@@ -261,3 +257,77 @@ def _part(data: JSONObject, name: str) -> Mapping[str, JSONValue]:
             f"The API sent an event of type {data.get('type')!r} without its {name!r}"
         )
     return part
+
+
+@attrs.define(eq=False)
+class Continuation:
+    """The parts of one answer so far.
+
+    Args:
+        request: what the answer is to.
+    """
+
+    request: ChatRequest
+    _parts: list[ChatResponse] = attrs.field(factory=list, init=False)
+    _blocks: int = attrs.field(default=0, init=False)
+
+    @property
+    def rounds(self) -> int:
+        """How many parts there are."""
+        return len(self._parts)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last part ended with a pause, and there is something to go on from."""
+        last = self._parts[-1]
+        # An empty part would be sent back as nothing, and the API would pause again for
+        # ever.
+        return bool(last.content) and (last.metadata or {}).get(STOP_REASON) == PAUSED
+
+    def next_request(self) -> ChatRequest:
+        """Return the request for the next part: the first one, with the parts behind its messages."""
+        if not self._parts:
+            return self.request
+        said = [
+            Message(role="assistant", content=part.content, metadata=part.metadata)
+            for part in self._parts
+        ]
+        return attrs.evolve(self.request, messages=(*self.request.messages, *said))
+
+    def add(self, part: ChatResponse) -> None:
+        """Take the next part."""
+        self._parts.append(part)
+        self._blocks += len(part.content)
+
+    def shifted(self, delta: Delta) -> Delta:
+        """Return the delta with its block counted from the answer's beginning."""
+        if self._blocks:
+            return attrs.evolve(delta, index=delta.index + self._blocks)
+        return delta
+
+    def answer(self) -> ChatResponse:
+        """Return the parts as one answer: its content and usage are theirs, the rest is the last one's."""
+        first, *more = self._parts
+        if not more:
+            return first
+        usage = first.usage
+        for part in more:
+            if usage is None:
+                usage = part.usage
+            else:
+                usage = usage if part.usage is None else usage + part.usage
+        return attrs.evolve(
+            # The last part says how the answer ended.
+            more[-1],
+            content=[block for part in self._parts for block in part.content],
+            tool_calls=[call for part in self._parts for call in part.tool_calls or ()]
+            or None,
+            usage=usage,
+            degradation=next(
+                (part.degradation for part in self._parts if part.degradation), None
+            ),
+            metadata=self._metadata(),
+        )
+
+    def _metadata(self) -> Mapping[str, JSONValue]:
+        return {**(self._parts[-1].metadata or {}), "anthropic:parts": self.rounds}

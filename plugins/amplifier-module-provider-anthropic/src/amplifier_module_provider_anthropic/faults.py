@@ -90,11 +90,9 @@ def reported_fault(event: Mapping[str, JSONValue], *, multiplier: float) -> LLME
 
 def _kind(problem: Mapping[str, JSONValue]) -> type[LLMError] | None:
     """Return the error's class; `None` when the API's own words do not tell."""
-    details, kind, message = (
-        problem.get("details"),
-        problem.get("type"),
-        problem.get("message"),
-    )
+    details = problem.get("details")
+    kind = problem.get("type")
+    message = problem.get("message")
     # Before the type, which for a spent account is that of a rate limit: retrying it
     # would be of no use.
     if isinstance(details, Mapping) and details.get("error_code") in _SPENT:
@@ -104,10 +102,9 @@ def _kind(problem: Mapping[str, JSONValue]) -> type[LLMError] | None:
             (cls for words, cls in _BY_WORDS.items() if message.startswith(words)),
             InvalidRequestError,
         )
+    known = None
     if isinstance(kind, str):
         known = _BY_TYPE.get(kind)
-    else:
-        known = None
     if known:
         return known[1]
     return None

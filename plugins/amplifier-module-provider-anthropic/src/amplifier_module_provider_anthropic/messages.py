@@ -1,4 +1,4 @@
-"""A history in the API's words: roles, blocks, calls with their results."""
+"""A history in the API's words: roles, blocks, media, calls with their results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_provider_anthropic.media import media_source
 from amplifier_module_provider_anthropic.names import call_id, tool_name
 from amplifier_sdk.content import (
     ContentBlock,
@@ -25,7 +24,13 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.values import NO_EXTRAS
 
-__all__ = ["MESSAGE_ID", "MessagesBody", "has_thoughts", "write_conversation"]
+__all__ = [
+    "MESSAGE_ID",
+    "MessagesBody",
+    "has_thoughts",
+    "media_source",
+    "write_conversation",
+]
 
 MESSAGE_ID: Final = "anthropic:message_id"
 """The key of a message's metadata that says which answer of the API it is."""
@@ -302,3 +307,34 @@ def _output(output: JSONValue) -> JSONValue:
     if output is None or isinstance(output, str):
         return output
     return json.dumps(output, ensure_ascii=False)
+
+
+def media_source(
+    source: Mapping[str, JSONValue], usual: str = "image/png"
+) -> JSONObject:
+    """Write the source of an image or a document; what is unknown goes as it is.
+
+    Args:
+        source: the block's. A `data:` address in it becomes the data that it holds.
+        usual: the media type of data that name none.
+    """
+    match source:
+        # The API fetches addresses itself and takes no `data:` among them.
+        case {"url": str(url)} if url.startswith("data:"):
+            head, _, data = url.removeprefix("data:").partition(",")
+            return _data(head.partition(";")[0] or usual, data)
+        case {"url": str(url)}:
+            return {"type": "url", "url": url}
+        case {"type": "text", "data": str(text)}:
+            return {"type": "text", "media_type": "text/plain", "data": text}
+        case {"data": str(data)}:
+            kind = source.get("media_type")
+            return _data(kind if isinstance(kind, str) else usual, data)
+        case {"file_id": str(id)}:
+            return {"type": "file", "file_id": id}
+        case _:
+            return dict(source)
+
+
+def _data(media_type: str, data: str) -> JSONObject:
+    return {"type": "base64", "media_type": media_type, "data": data}

@@ -10,20 +10,17 @@ from urllib.parse import quote
 
 from amplifier_kit.media.support import IMAGES, PDF, TEXT
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
-from amplifier_module_provider_anthropic.answers import MessageReader
-from amplifier_module_provider_anthropic.catalog import (
-    capabilities,
-    listed_models,
-    next_page,
-)
+from amplifier_module_provider_anthropic.answers import Continuation, MessageReader
 from amplifier_module_provider_anthropic.config import AnthropicConfig
-from amplifier_module_provider_anthropic.continuation import Continuation
 from amplifier_module_provider_anthropic.faults import fault, reported_fault
 from amplifier_module_provider_anthropic.models import (
     DEFAULT_MODEL,
     LONG_CONTEXT_WINDOW,
+    capabilities,
     default_max_tokens,
+    listed_models,
     model_of,
+    next_page,
 )
 from amplifier_module_provider_anthropic.names import tool_names
 from amplifier_module_provider_anthropic.requests import VERSION, write_request
@@ -86,9 +83,8 @@ class AnthropicProvider(VendorProvider):
             listing = await self.get(path)
             models += listed_models(listing, self.settings.models)
             after = next_page(listing)
-            if after is None:
-                path = None
-            else:
+            path = None
+            if after is not None:
                 path = self._path(f"models?limit=1000&after_id={quote(after, safe='')}")
         return models
 
@@ -111,9 +107,8 @@ class AnthropicProvider(VendorProvider):
 
     async def credentials(self) -> Mapping[str, str]:
         """Return the key, as the configuration says that it is sent."""
-        if self.key is None:
-            key = ""
-        else:
+        key = ""
+        if self.key is not None:
             key = self.key.reveal()
         if self.settings.auth == "bearer":
             return {"Authorization": f"Bearer {key}"}

@@ -1,12 +1,17 @@
-"""One request as the API takes it."""
+"""One request as the API takes it, with marks where the API keeps what it read: at the ends of what the next one has.
+
+A mark behind the tools, one behind the system's text, one behind each of the last two messages of the user: what is
+before the older one was read with the last request, what is before the newer one will be read with the next. Marks
+are no part of what is compared, so that moving them does not change the beginning. Tools that the API loads later are
+no part of the beginning, and it refuses a mark on one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
 
 from amplifier_kit.vendors import Outgoing
-from amplifier_module_provider_anthropic.cache_control import MAX_MARKS, mark
 from amplifier_module_provider_anthropic.config import AnthropicConfig
 from amplifier_module_provider_anthropic.formats import (
     JSON_INSTRUCTION,
@@ -26,7 +31,11 @@ from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["VERSION", "write_request"]
+__all__ = ["MAX_MARKS", "VERSION", "mark", "write_request"]
+
+MAX_MARKS: Final = 4
+"""How many marks the API takes."""
+_MARKED: Final = frozenset({"text", "image", "tool_use", "tool_result", "document"})
 
 VERSION: Final = "2026-10-21"
 """The version of the API that requests are written in."""
@@ -165,3 +174,47 @@ def _stop_sequences(stop: Sequence[str] | None, losses: Losses) -> list[str]:
     if len(taken) < len(stop or ()):
         losses.add("a stop of white space", "no such stop", "the API takes none")
     return taken
+
+
+def mark(
+    tools: Sequence[JSONObject],
+    system: Sequence[JSONObject],
+    messages: Sequence[JSONObject],
+    *,
+    ttl: Literal["5m", "1h"],
+    max_marks: int = MAX_MARKS,
+) -> None:
+    """Mark blocks of a request that was just written, in place, at most `max_marks` of them."""
+    sign: JSONObject
+    if ttl == "5m":
+        sign = {"type": "ephemeral"}
+    else:
+        sign = {"type": "ephemeral", "ttl": ttl}
+    loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
+    # Tools and system first: they are what all requests of a session share.
+    ends = [blocks[-1] for blocks in (loaded, system) if blocks]
+    ends += _ends(messages, max_marks - len(ends))
+    for block in ends[:max_marks]:
+        block["cache_control"] = sign
+
+
+def _ends(messages: Sequence[JSONObject], count: int) -> Iterator[JSONObject]:
+    """Yield the last blocks of the user's last messages that can be marked, two messages at most."""
+    # Two, as the module's head explains: one to be read from, one to be written.
+    left = min(count, 2)
+    for message in reversed(messages):
+        if left <= 0:
+            return
+        if (
+            message["role"] == "user"
+            and (block := _last_marked(message["content"])) is not None
+        ):
+            left -= 1
+            yield block
+
+
+def _last_marked(content: JSONValue) -> JSONObject | None:
+    blocks = content if isinstance(content, list) else []
+    return next(
+        (block for block in reversed(blocks) if block.get("type") in _MARKED), None
+    )

@@ -35,10 +35,9 @@ def sampling(
             # Other vendors go up to 2: what was meant is "as varied as possible".
             fields["temperature"] = min(temperature, 1.0)
         if reason is not None or temperature > 1:
+            given = "temperature 1"
             if reason is not None:
                 given = "the model's own"
-            else:
-                given = "temperature 1"
             losses.add(
                 f"temperature {temperature:g}",
                 given,

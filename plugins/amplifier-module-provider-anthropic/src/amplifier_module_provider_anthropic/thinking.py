@@ -96,9 +96,8 @@ def decide_thinking(
                 "thinking", "none", "a forced tool call cannot be thought about first"
             )
         wanted = False
-    if effort == "none":
-        level = None
-    else:
+    level = None
+    if effort != "none":
         level = effort
     if model.thinking == "budget":
         return _with_budget(
@@ -209,10 +208,9 @@ def _with_budget(
     is_wanted: bool,
     losses: Losses,
 ) -> Thought:
+    effort = None
     if model.efforts:
         effort = _nearest(level, model, losses)
-    else:
-        effort = None
     max_tokens = _max_tokens(request, config, model, losses)
     if not is_wanted:
         return Thought(max_tokens=max_tokens, effort=effort)

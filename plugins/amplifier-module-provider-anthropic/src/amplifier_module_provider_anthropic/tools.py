@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.open_data import as_list
 from amplifier_module_provider_anthropic.config import AnthropicConfig
 from amplifier_module_provider_anthropic.losses import Losses
 from amplifier_module_provider_anthropic.models import Model
@@ -33,17 +34,10 @@ def _called(messages: Sequence[JSONObject]) -> list[JSONObject]:
     names = dict.fromkeys(
         name
         for message in messages
-        for block in _blocks(message)
+        for block in as_list(message["content"])
         if isinstance(name := _called_name(block), str)
     )
     return [{"name": name, "input_schema": {"type": "object"}} for name in names]
-
-
-def _blocks(message: JSONObject) -> Sequence[JSONValue]:
-    content = message["content"]
-    if isinstance(content, list):
-        return content
-    return ()
 
 
 def _called_name(block: JSONValue) -> JSONValue:

@@ -1,30 +1,48 @@
-"""The provider: a resource's address, its deployments and its credentials."""
+"""The provider: a resource's address, its deployments, its credentials, and what its content filters say."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
+from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors import AnswerReader, Outgoing, read_problem
-from amplifier_kit.vendors.responses import ResponsesProvider
+from amplifier_kit.vendors.addresses import check_address
+from amplifier_kit.vendors.responses import ResponsesProvider, ResponsesReader
 from amplifier_kit.vendors.responses.names import original_names
-from amplifier_module_provider_azure_openai.addresses import address_of, path_of
 from amplifier_module_provider_azure_openai.config import AzureConfig
-from amplifier_module_provider_azure_openai.filters import (
-    FilteredReader,
-    filtered_categories,
-)
 from amplifier_module_provider_azure_openai.tokens import CommandTokens
 from amplifier_sdk import provider
-from amplifier_sdk.chat import ChatRequest, ConfigField, ModelInfo, ProviderInfo
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ConfigField,
+    ModelInfo,
+    ProviderInfo,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AuthenticationError, LLMError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.secret import Secret
 
-__all__ = ["AzureOpenAIProvider"]
+__all__ = [
+    "CONTENT_FILTERS",
+    "AzureOpenAIProvider",
+    "FilteredReader",
+    "address_of",
+    "filtered_categories",
+    "path_of",
+]
+
+CONTENT_FILTERS: Final = "azure:content_filters"
+"""The key of an answer's metadata with what the filters found in the prompt and in the answer."""
+
+_ROOT: Final = "/openai"
+_V1: Final = "/openai/v1"
 
 _TOKEN_VARIABLE: Final = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105  # the name of a variable
 
@@ -146,10 +164,70 @@ class AzureOpenAIProvider(ResponsesProvider):
             return await self._tokens.get()
         if self._own.azure_ad_token is not None:
             return self._own.azure_ad_token
-        if self._own.api_key:
-            given = None
-        else:
+        given = None
+        if not self._own.api_key:
             given = os.environ.get(_TOKEN_VARIABLE)
         if given:
             return Secret(given)
         return None
+
+
+def address_of(endpoint: str, api_version: str | None) -> str:
+    """Return the address of the API at an endpoint, which may be the resource's or have the API's path already.
+
+    A dated version has its own path; all others are the address without versions.
+
+    Raises:
+        ValueError: the endpoint is no http or https address with a host.
+    """
+    parts = urlsplit(check_address(endpoint, "azure_endpoint"))
+    path = parts.path.rstrip("/")
+    if not path.endswith((_ROOT, _V1)):
+        path += _ROOT
+    if path.endswith(_ROOT) and not _is_dated(api_version):
+        path += "/v1"
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def path_of(path: str, api_version: str | None) -> str:
+    """Return a path with the version that it is asked in."""
+    if api_version is None:
+        return path
+    return f"{path}?{urlencode({'api-version': api_version})}"
+
+
+def _is_dated(api_version: str | None) -> bool:
+    """Tell whether a version is one of those that are named by their date."""
+    return api_version is not None and api_version[0].isdigit()
+
+
+@attrs.define(eq=False)
+class FilteredReader(ResponsesReader):
+    """Reads one response with what Azure's filters say of it."""
+
+    def finish(self) -> ChatResponse:
+        """Return the whole answer, with the filters' results in its metadata.
+
+        Raises:
+            StreamError: the stream ended before the response did.
+        """
+        answer = super().finish()
+        found = self.response.get("content_filters")
+        if not isinstance(found, Sequence) or isinstance(found, str) or not found:
+            return answer
+        return attrs.evolve(
+            answer, metadata={**(answer.metadata or {}), CONTENT_FILTERS: found}
+        )
+
+
+def filtered_categories(problem: JSONObject) -> str:
+    """Return the categories that a filter refused, such as `hate (medium)`, as one text; empty when it names none."""
+    inner = as_object(problem.get("innererror"))
+    return ", ".join(_refused(as_object(inner.get("content_filter_result"))))
+
+
+def _refused(results: Mapping[str, JSONValue]) -> Iterator[str]:
+    for category, result in results.items():
+        if isinstance(result, Mapping) and result.get("filtered") is True:
+            severity = result.get("severity")
+            yield f"{category} ({severity})" if isinstance(severity, str) else category

@@ -1,28 +1,30 @@
-"""The reader of one answer: chunks become deltas, and at the end the whole answer."""
+"""The reader of one answer: chunks become deltas, and at the end the whole answer with the tokens that were counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 import attrs
 
 from amplifier_kit.http.sse import ServerEvent
-from amplifier_kit.vendors import read_object, storable
-from amplifier_module_provider_chat_completions.calls import CallDraft, CallDrafts
-from amplifier_module_provider_chat_completions.pieces import (
+from amplifier_kit.open_data import as_list
+from amplifier_kit.vendors import read_object, read_tokens, storable
+from amplifier_module_provider_chat_completions.calls import (
+    CallDraft,
+    CallDrafts,
     arguments_of,
     function_of,
     text_of,
 )
-from amplifier_module_provider_chat_completions.usage import read_usage
 from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta
 
-__all__ = ["ChatAnswer", "Fail"]
+__all__ = ["ChatAnswer", "Fail", "read_usage"]
 
 Fail: TypeAlias = Callable[[str], LLMError]
 """Makes the error of an event that reports one."""
@@ -192,10 +194,9 @@ class ChatAnswer:
 
     def _say(self, make: type[TextDelta | ThinkingDelta], words: str) -> Delta:
         """Add to the last block, or begin one."""
+        last = None
         if self._blocks:
             last = self._blocks[-1]
-        else:
-            last = None
         # pieces carry no index of a block; a change of kind begins another
         if not isinstance(last, _Words) or last.make is not make:
             last = _Words(make, len(self._blocks))
@@ -221,11 +222,7 @@ def _call_pieces(delta: Mapping[str, JSONValue]) -> Iterator[Mapping[str, JSONVa
 
 
 def _objects(values: JSONValue) -> Iterator[Mapping[str, JSONValue]]:
-    yield from (
-        (value for value in values if isinstance(value, Mapping))
-        if isinstance(values, list)
-        else ()
-    )
+    yield from (value for value in as_list(values) if isinstance(value, Mapping))
 
 
 def _said(content: JSONValue) -> str:
@@ -237,3 +234,36 @@ def _said(content: JSONValue) -> str:
         for part in _objects(content)
         if part.get("type") == "text"
     )
+
+
+def read_usage(chunk: Mapping[str, JSONValue]) -> Usage | None:
+    """Read a chunk's usage; `None` where it has none. The cost is there when the server says it, in US dollars."""
+    usage = chunk.get("usage")
+    read = read_tokens(usage, "prompt_tokens")
+    written = read_tokens(usage, "completion_tokens")
+    # Some servers send an empty usage with every chunk.
+    if not isinstance(usage, Mapping) or read is None:
+        return None
+    details = usage.get("prompt_tokens_details")
+    further = usage.get("completion_tokens_details")
+    cached = read_tokens(details, "cached_tokens")
+    return Usage(
+        input_tokens=read,
+        output_tokens=written or 0,
+        total_tokens=read + (written or 0),
+        reasoning_tokens=read_tokens(further, "reasoning_tokens"),
+        cache_read_tokens=read_tokens(usage, "prompt_cache_hit_tokens")
+        if cached is None
+        else cached,
+        cache_write_tokens=read_tokens(details, "cache_write_tokens"),
+        cost_usd=_cost(usage.get("cost")),
+    )
+
+
+def _cost(value: JSONValue) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # By its text: a float has digits that nobody counted.
+    cost = Decimal(str(value))
+    # another one would give back what was spent
+    return cost if cost.is_finite() and cost >= 0 else None

@@ -1,20 +1,21 @@
-"""Tool calls as they form, out of the pieces that servers send."""
+"""Tool calls as they form, out of the pieces that servers send: what stands in a piece, and what they add up to."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from uuid import uuid4
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors import storable
-from amplifier_module_provider_chat_completions.pieces import function_of, text_of
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.streaming import ToolCallDelta
 
-__all__ = ["CallDraft", "CallDrafts"]
+__all__ = ["CallDraft", "CallDrafts", "arguments_of", "function_of", "text_of"]
 
 
 @attrs.define(eq=False)
@@ -75,11 +76,9 @@ class CallDrafts:
 
     def find(self, piece: Mapping[str, JSONValue], next_index: int) -> CallDraft:
         """Return the call that a piece belongs to, a new one with the given index if it begins one."""
-        number, id, name = (
-            piece.get("index"),
-            storable(text_of(piece, "id")),
-            text_of(function_of(piece), "name"),
-        )
+        number = piece.get("index")
+        id = storable(text_of(piece, "id"))
+        name = text_of(function_of(piece), "name")
         if isinstance(number, int):
             known = self._numbered(number, id)
         else:
@@ -116,3 +115,26 @@ class CallDrafts:
         )
         self.drafts.append(draft)
         return draft
+
+
+def function_of(piece: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+    """Return the function of a piece of a call; empty if it has none."""
+    return as_object(piece.get("function"))
+
+
+def arguments_of(piece: Mapping[str, JSONValue]) -> str:
+    """Return the arguments of a piece as text; some servers send the object itself."""
+    value = function_of(piece).get("arguments")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return ""
+
+
+def text_of(values: Mapping[str, JSONValue], key: str) -> str:
+    """Return a text out of an object; empty if there is none."""
+    value = values.get(key)
+    if isinstance(value, str):
+        return value
+    return ""

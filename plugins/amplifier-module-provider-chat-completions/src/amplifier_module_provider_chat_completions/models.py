@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from amplifier_kit.open_data import as_list
 from amplifier_kit.vendors import read_tokens
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
 from amplifier_sdk.chat import ModelInfo
@@ -35,11 +36,8 @@ def read_models(listing: JSONValue, config: ChatCompletionsConfig) -> list[Model
 
 
 def _models(listing: JSONValue, config: ChatCompletionsConfig) -> Iterator[ModelInfo]:
-    if isinstance(listing, Mapping):
-        data = listing.get("data")
-    else:
-        data = listing
-    for entry in data if isinstance(data, list) else ():
+    data = listing.get("data") if isinstance(listing, Mapping) else listing
+    for entry in as_list(data):
         if isinstance(entry, Mapping) and isinstance(id := entry.get("id"), str) and id:
             yield _model(id, entry, config)
 

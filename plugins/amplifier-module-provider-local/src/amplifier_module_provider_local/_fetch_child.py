@@ -94,7 +94,9 @@ class Fetch:
             # whoever held the lock before may have fetched it
             if self._is_there():
                 return
-            self._remove_leftovers()
+            # left by a fetch that was killed; whoever holds the lock is the only one at work
+            for path in self.target.parent.glob(f"{STAGING}*"):
+                shutil.rmtree(path, ignore_errors=True)
             self.staging.mkdir(mode=0o700)
             try:
                 self._download()
@@ -124,11 +126,6 @@ class Fetch:
         with self.target.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
-    def _remove_leftovers(self) -> None:
-        """Remove what a fetch left that was killed; whoever holds the lock is the only one at work."""
-        for path in self.target.parent.glob(f"{STAGING}*"):
-            shutil.rmtree(path, ignore_errors=True)
-
     def _download(self) -> None:
         staging = self.staging
         command = _command(self.requirement, staging / "wheel")
@@ -151,7 +148,8 @@ class Fetch:
             while not _ends_within(process, _BEAT):
                 self.report({"bytes": _size_of(staging)})
             if process.returncode:
-                told = _tail(log)
+                log.seek(0)
+                told = log.read().decode("utf-8", "replace").strip()[-_TAIL:]
                 details = f"The installer ended with {process.returncode}:\n{told}"
                 raise WeightsFetchError(self._reason(told), details)
 
@@ -269,11 +267,6 @@ def _size_of(folder: Path) -> int:
             except FileNotFoundError:
                 continue
     return total
-
-
-def _tail(log: BinaryIO) -> str:
-    log.seek(0)
-    return log.read().decode("utf-8", "replace").strip()[-_TAIL:]
 
 
 def _end_with_parent(stdin: int) -> None:

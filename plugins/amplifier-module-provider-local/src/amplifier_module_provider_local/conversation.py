@@ -1,4 +1,4 @@
-"""A request's messages as a small model can use them.
+"""A request's messages as a small model can use them, and answers in which it says the same without end.
 
 The model knows a system text, the turns of two speakers and a last question. What a tool returned is not a
 message of its own to it: the result is put before the question, "Using the text above". Calls and results of
@@ -14,12 +14,19 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.content import TextBlock, ToolResultBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["RequestParts", "SpeakerTurn"]
+__all__ = ["RequestParts", "SpeakerTurn", "goes_round"]
+
+TIMES: Final = 5
+"""How often the same has to stand behind one another; fewer are a list with equal lines, or a refrain."""
+_SHORTEST: Final = 12
+_LONGEST: Final = 400
+"""Characters of what is repeated: shorter is a rule of dashes or an indentation, longer is not looked for."""
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
 _SPEAKERS: Final[Mapping[str, str]] = {
@@ -130,18 +137,9 @@ def _plain(text: str) -> str:
         value: JSONValue = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, Mapping):
-        inner = _inner(value)
-    else:
-        inner = None
+    texts = map(as_object(value).get, _TEXT_FIELDS)
+    inner = next((text for text in texts if isinstance(text, str)), None)
     return _without_numbers((text if inner is None else inner).strip())
-
-
-def _inner(value: Mapping[str, JSONValue]) -> str | None:
-    return next(
-        (text for name in _TEXT_FIELDS if isinstance(text := value.get(name), str)),
-        None,
-    )
 
 
 def _without_numbers(text: str) -> str:
@@ -149,3 +147,22 @@ def _without_numbers(text: str) -> str:
     if all(_NUMBERED.match(line) for line in lines if line):
         return _NUMBERED.sub("", text)
     return text
+
+
+def goes_round(text: str) -> bool:
+    """Tell whether a text ends in the same words five times, in prose or line by line."""
+    tail = text[-_LONGEST * TIMES :]
+    longest = min(_LONGEST, len(tail) // TIMES)
+    # Asked with every token: most lengths are no repetition's, as one character shows.
+    lengths = [
+        length
+        for length in range(_SHORTEST, longest + 1)
+        if tail[-length - 1] == tail[-1]
+    ]
+    return any(_repeats(tail, length) for length in lengths)
+
+
+def _repeats(tail: str, length: int) -> bool:
+    """Tell whether the last `length` characters hold words, and stand there five times."""
+    unit = tail[-length:]
+    return tail.endswith(unit * TIMES) and any(map(str.isalpha, unit))

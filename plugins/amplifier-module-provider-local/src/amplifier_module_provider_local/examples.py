@@ -1,4 +1,7 @@
-"""Requests and their right answers, made from the tools' own descriptions: a small model learns by example."""
+"""The two questions that make a tool call, which tool and with what arguments, and examples of right answers to them.
+
+Requests and answers are made from the tools' own descriptions: a small model learns by example.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from amplifier_module_provider_local.conversation import SpeakerTurn
-from amplifier_module_provider_local.schema import is_path, required_parameters
+from amplifier_module_provider_local.schema import is_path, required_parameters, sketch
 from amplifier_sdk.chat import ToolSpec
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["argument_examples", "name_examples"]
+__all__ = ["argument_examples", "ask_for_arguments", "ask_for_name", "name_examples"]
+
+_LONGEST_NAME: Final = 64  # tokens
 
 _EXAMPLES: Final = 3
 _FEW_TOOLS: Final = 8
@@ -118,3 +123,37 @@ def _word(name: str, number: int) -> str:
     else:
         paths = _FILES
     return paths[number % len(paths)]
+
+
+def ask_for_name(question: str, tools: Sequence[ToolSpec]) -> JSONObject:
+    """Return the request whose answer is the name of one of the tools: a grammar allows nothing else."""
+    turns = [
+        SpeakerTurn("system", "Name the tool for the request."),
+        *name_examples(tools),
+        SpeakerTurn("user", question),
+    ]
+    return {
+        "messages": [turn.to_json() for turn in turns],
+        "grammar": "root ::= " + " | ".join(json.dumps(tool.name) for tool in tools),
+        "temperature": 0,
+        "max_tokens": _LONGEST_NAME,
+    }
+
+
+def ask_for_arguments(question: str, tool: ToolSpec, *, max_tokens: int) -> JSONObject:
+    """Return the request whose answer is the arguments of the tool: its schema allows nothing else."""
+    system = f"Extract the arguments of {tool.name} from the request as JSON."
+    turns = [
+        SpeakerTurn("system", system),
+        *argument_examples(tool),
+        SpeakerTurn("user", question),
+    ]
+    return {
+        "messages": [turn.to_json() for turn in turns],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"schema": sketch(tool.parameters)},
+        },
+        "temperature": 0,
+        "max_tokens": max_tokens,
+    }

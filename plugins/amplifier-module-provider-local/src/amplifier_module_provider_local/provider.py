@@ -11,12 +11,11 @@ from typing import Final
 import attrs
 
 from amplifier_kit.media.support import TEXT, MediaLimits
-from amplifier_module_provider_local.circles import goes_round
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
-from amplifier_module_provider_local.conversation import RequestParts
+from amplifier_module_provider_local.conversation import RequestParts, goes_round
 from amplifier_module_provider_local.engine import ServerProcess, StillWaiting
-from amplifier_module_provider_local.steps import ask_for_arguments, ask_for_name
+from amplifier_module_provider_local.examples import ask_for_arguments, ask_for_name
 from amplifier_module_provider_local.tool_choice import WantedTools, choose
 from amplifier_sdk import BaseProvider, provider
 from amplifier_sdk.arguments import read_arguments

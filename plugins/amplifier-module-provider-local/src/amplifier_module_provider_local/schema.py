@@ -138,10 +138,8 @@ def _range(schema: Mapping[str, JSONValue], *, is_whole: bool) -> JSONObject:
     """Return the bounds of a number, unless no number is within them."""
     low, high = _bound(schema.get("minimum")), _bound(schema.get("maximum"))
     if is_whole:
-        low, high = (
-            None if low is None else ceil(low),
-            None if high is None else floor(high),
-        )
+        low = None if low is None else ceil(low)
+        high = None if high is None else floor(high)
     if low is not None and high is not None and low > high:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""HTTP with the server: token counts and streamed answers."""
+"""HTTP with the server: token counts, streamed answers, and what it answers when it refuses."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier_kit.http.sse import Comment, ServerEvent
-from amplifier_kit.open_data import as_object
-from amplifier_kit.vendors import read_object, read_tokens
+from amplifier_kit.open_data import as_list, as_object
+from amplifier_kit.vendors import read_object, read_problem, read_tokens, refusal
 from amplifier_kit.vendors.client import Exchange, VendorClient
 from amplifier_kit.vendors.refusals import status_of
-from amplifier_module_provider_local.faults import fault
 from amplifier_sdk.chat import Usage
-from amplifier_sdk.errors import LLMTimeoutError, NetworkError, StreamError
+from amplifier_sdk.errors import LLMError, LLMTimeoutError, NetworkError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Alive", "AnswerEnd", "AnswerItem", "Piece", "Wire"]
+__all__ = ["Alive", "AnswerEnd", "AnswerItem", "Piece", "Wire", "fault"]
 
 # seconds; the server speaks at least every ten, also while it reads a prompt
 _IDLE: Final = 60.0
@@ -140,9 +139,12 @@ async def _items(
             continue
         if event.data == "[DONE]":
             break
-        chunk = _chunk(event.data)
+        chunk = read_object(event.data)
+        if isinstance(chunk.get("error"), Mapping):
+            raise fault(status_of(event.data), {}, event.data.encode())
         usage = _usage(chunk) or usage
-        choice = _choice(chunk)
+        # the chunk with the usage has no choice, and unknown chunks have other things
+        choice = as_object(next(iter(as_list(chunk.get("choices"))), None))
         if text := _text(choice):
             yield Piece(text)
         if isinstance(given := choice.get("finish_reason"), str):
@@ -156,25 +158,6 @@ async def _items(
     yield AnswerEnd(reason, usage)
 
 
-def _chunk(data: str) -> JSONObject:
-    chunk = read_object(data)
-    if isinstance(chunk.get("error"), Mapping):
-        raise fault(status_of(data), {}, data.encode())
-    return chunk
-
-
-def _choice(chunk: JSONObject) -> Mapping[str, JSONValue]:
-    """Return the first choice; the chunk with the usage has none, and unknown chunks have other things."""
-    choices = chunk.get("choices")
-    if isinstance(choices, list) and choices:
-        first = choices[0]
-    else:
-        first = None
-    if isinstance(first, Mapping):
-        return first
-    return {}
-
-
 def _text(choice: Mapping[str, JSONValue]) -> str:
     content = as_object(choice.get("delta")).get("content")
     if isinstance(content, str):
@@ -186,10 +169,8 @@ def _usage(chunk: JSONObject) -> Usage | None:
     usage = chunk.get("usage")
     if not isinstance(usage, Mapping):
         return None
-    read, written = (
-        read_tokens(usage, "prompt_tokens") or 0,
-        read_tokens(usage, "completion_tokens") or 0,
-    )
+    read = read_tokens(usage, "prompt_tokens") or 0
+    written = read_tokens(usage, "completion_tokens") or 0
     cached = read_tokens(usage.get("prompt_tokens_details"), "cached_tokens")
     return Usage(
         input_tokens=read,
@@ -197,3 +178,19 @@ def _usage(chunk: JSONObject) -> Usage | None:
         total_tokens=read + written,
         cache_read_tokens=cached,
     )
+
+
+def fault(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
+    """Return the error for an answer that is none: by its status, with the server's own words.
+
+    Args:
+        status: the HTTP status, or the one that an error inside the answer names.
+        headers: names in lower case.
+        body: the beginning of the body.
+    """
+    problem = read_problem(body)
+    if problem.get("type") != "exceed_context_size_error":
+        return refusal(status, headers, body)
+    read, window = problem.get("n_prompt_tokens"), problem.get("n_ctx")
+    words = f"the request has {read} tokens and the model takes {window}; shorten it, or raise `n_ctx`"
+    return refusal(status, headers, body, words=words)

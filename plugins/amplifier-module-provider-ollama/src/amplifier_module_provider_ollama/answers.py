@@ -125,10 +125,9 @@ class OllamaAnswer:
 
     def _add(self, piece: str, *, is_thinking: bool) -> int:
         """Add a piece to the block that forms, or begin another; return the block's index."""
+        last = None
         if self._parts:
             last = self._parts[-1]
-        else:
-            last = None
         # the lines do not say where a block ends; a change of kind does
         if not isinstance(last, _Run) or last.is_thinking is not is_thinking:
             last = _Run(is_thinking)
@@ -161,10 +160,9 @@ class OllamaAnswer:
 
     def _id(self, given: JSONValue) -> str:
         """Return the call's id; older servers give none, and an id names one call only."""
+        call_id = ""
         if isinstance(given, str):
             call_id = storable(given)
-        else:
-            call_id = ""
         # results find their calls by id, so a repeated one is replaced
         if not call_id or call_id in self._ids:
             call_id = f"call_{secrets.token_hex(8)}"
@@ -202,10 +200,8 @@ def _piece(message: Mapping[str, JSONValue], key: str) -> str:
 
 def _usage(last: JSONObject) -> Usage | None:
     """Read the counts; a server leaves one out that is zero."""
-    read, written = (
-        read_tokens(last, "prompt_eval_count"),
-        read_tokens(last, "eval_count"),
-    )
+    read = read_tokens(last, "prompt_eval_count")
+    written = read_tokens(last, "eval_count")
     # no counts are unknown, which is not the same as none
     if read is None and written is None:
         return None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Mapping
 from contextlib import aclosing
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
+import anyio
+
+from amplifier_kit.http.sse import Comment, ServerEvent
 from amplifier_kit.media.support import IMAGES, TEXT
-from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
-from amplifier_module_provider_ollama.address import PUBLIC_URL, server_url
+from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider, read_object
 from amplifier_module_provider_ollama.answers import OllamaAnswer
-from amplifier_module_provider_ollama.config import OllamaConfig
-from amplifier_module_provider_ollama.faults import fault
+from amplifier_module_provider_ollama.config import PUBLIC_URL, OllamaConfig, server_url
+from amplifier_module_provider_ollama.faults import fault, unpulled
 from amplifier_module_provider_ollama.models import (
     UNKNOWN,
     Abilities,
@@ -19,15 +21,17 @@ from amplifier_module_provider_ollama.models import (
     model_names,
     read_abilities,
 )
-from amplifier_module_provider_ollama.pull import pull
 from amplifier_module_provider_ollama.requests import write_request
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import LLMError, NetworkError, NotFoundError
-from amplifier_sdk.streaming import Delta
+from amplifier_sdk.errors import LLMError, NetworkError, NotFoundError, StreamError
+from amplifier_sdk.streaming import Delta, TextDelta
 
-__all__ = ["OllamaProvider"]
+__all__ = ["OllamaProvider", "pull"]
+
+# seconds between two signs of life; the server reports many times a second
+_BEAT: Final = 5.0
 
 
 @provider
@@ -170,3 +174,32 @@ class OllamaProvider(VendorProvider):
         except LLMError as error:
             self.name_error(error, model)
             raise
+
+
+async def pull(
+    events: AsyncIterable[ServerEvent | Comment], model: str
+) -> AsyncGenerator[TextDelta, None]:
+    """Read a fetch to its end; empty deltas are signs of life.
+
+    Args:
+        events: the lines; whoever gives them closes them.
+        model: what is fetched, for messages.
+
+    Raises:
+        LLMError: the model cannot be fetched, or the report broke off.
+    """
+    shown = -_BEAT
+    async for event in events:
+        if isinstance(event, Comment):
+            continue
+        line = read_object(event.data)
+        if (problem := line.get("error")) is not None:
+            raise unpulled(problem, model)
+        if line.get("status") == "success":
+            return
+        if anyio.current_time() - shown >= _BEAT:
+            shown = anyio.current_time()
+            yield TextDelta(text="")
+    raise StreamError(
+        f"Ollama stopped to fetch the model {model!r} before it was there; ask again to go on"
+    )

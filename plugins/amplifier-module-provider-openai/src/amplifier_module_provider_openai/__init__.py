@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_provider_openai.config import OpenAIConfig
-from amplifier_module_provider_openai.provider import OpenAIProvider
+from amplifier_module_provider_openai.provider import OpenAIConfig, OpenAIProvider
 
 __all__ = ["OpenAIConfig", "OpenAIProvider"]

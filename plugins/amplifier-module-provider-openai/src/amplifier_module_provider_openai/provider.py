@@ -1,4 +1,4 @@
-"""The provider: OpenAI's address, key and models."""
+"""The provider: OpenAI's address, key and models, and what it has beside the API that others speak too."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+import attrs
+
 from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors.addresses import is_loopback
-from amplifier_kit.vendors.responses import ResponsesProvider, is_listed
-from amplifier_module_provider_openai.config import OpenAIConfig
+from amplifier_kit.vendors.responses import (
+    ResponsesConfig,
+    ResponsesProvider,
+    is_listed,
+)
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import StreamError
 
-__all__ = ["OpenAIProvider"]
+__all__ = ["OpenAIConfig", "OpenAIProvider"]
 
 
 @provider
@@ -76,3 +81,19 @@ class OpenAIProvider(ResponsesProvider):
             for name in sorted(names)
             if not is_filtered or is_listed(name)
         ]
+
+
+@attrs.frozen(kw_only=True)
+class OpenAIConfig(ResponsesConfig):
+    """What `config` of the plan may hold beside what the API has.
+
+    Args:
+        organization: the organisation that is billed; default `OPENAI_ORG_ID`, else the key's.
+        project: the project that is billed; default `OPENAI_PROJECT_ID`, else the key's.
+        filtered: whether `list_models` leaves out models that are not for conversations; default at OpenAI's own
+            address alone, where their names are known.
+    """
+
+    organization: str | None = None
+    project: str | None = None
+    filtered: bool | None = None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from amplifier_module_provider_scripted._provider import (
-    ScriptedConfig,
-    ScriptedProvider,
-)
 from amplifier_module_provider_scripted._script import (
     ScriptedCall,
+    ScriptedConfig,
     ScriptedError,
+    ScriptedProvider,
     ScriptedResponse,
     ScriptedUsage,
     read_script,

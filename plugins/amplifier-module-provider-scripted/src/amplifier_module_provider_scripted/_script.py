@@ -1,4 +1,4 @@
-"""The script: what the provider answers, call by call."""
+"""The script: what the provider answers, call by call; and the module, the kit's provider with a configured script."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 import attrs
 from attrs.validators import optional
 
+from amplifier_kit import scripted
 from amplifier_kit.scripted import Part, ScriptedAnswer, answer, call
-from amplifier_sdk import ThinkingBlock, Usage, errors
+from amplifier_sdk import ThinkingBlock, Usage, errors, provider
 from amplifier_sdk.bounds import amount, pause
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.content import ContentBlock
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ScriptedCall",
+    "ScriptedConfig",
     "ScriptedError",
+    "ScriptedProvider",
     "ScriptedResponse",
     "ScriptedUsage",
     "read_script",
@@ -211,3 +214,44 @@ def _read_file(path: Path) -> JSONValue:
             [Problem("responses", f"cannot read {str(path)!r}: {error}")]
         ) from error
     return whole
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ScriptedConfig(Value):
+    """The provider's settings.
+
+    Args:
+        responses: a list of answers (texts, or mappings as in `ScriptedResponse`), or the path of a JSON or
+            JSON Lines file with one.
+        repeat: start the script again at its end, instead of failing.
+        by_history: choose the answer by how many answers the request shows, so that another process which continues
+            a turn continues the script.
+        name: the provider's name, to distinguish several.
+        context_window: tokens it claims to take.
+        max_output_tokens: tokens it claims to write.
+    """
+
+    responses: JSONValue
+    repeat: bool = False
+    by_history: bool = False
+    name: str = "scripted"
+    context_window: int = 200_000
+    max_output_tokens: int = 8_000
+
+
+@provider
+class ScriptedProvider(scripted.ScriptedProvider):
+    """Answers from the configured script and keeps the requests it saw in `requests`."""
+
+    def __init__(self, config: ScriptedConfig) -> None:
+        super().__init__(
+            *(
+                response.build()
+                for response in read_script(config.responses, subject="script")
+            ),
+            name=config.name,
+            repeat=config.repeat,
+            by_history=config.by_history,
+            context_window=config.context_window,
+            max_output_tokens=config.max_output_tokens,
+        )
