@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amplifier.kernel.turn.registry import HookRegistry
 from amplifier.testing import VirtualClock
-from amplifier_module_loop_events._votes import Vote, winning_vote
+from amplifier_module_loop_events._selection import Vote, winning_vote
 from amplifier_sdk import HookResult
 
 NAMES = ("a", "b", "c")

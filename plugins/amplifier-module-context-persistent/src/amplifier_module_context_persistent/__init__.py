@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier_module_context_persistent._context import PersistentContext
-from amplifier_module_context_persistent._mount import mount
+from amplifier_module_context_persistent._context import PersistentContext, mount
 from amplifier_module_context_persistent._settings import PersistentConfig, Retention
 
 __all__ = ["PersistentConfig", "PersistentContext", "Retention", "mount"]

@@ -12,10 +12,11 @@ from anyio import CancelScope, to_thread
 from amplifier_kit.compaction import CompactingContext
 from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
 from amplifier_kit.redaction import clean_messages
-from amplifier_module_context_persistent._memory import read_memory, system_message
-from amplifier_module_context_persistent._places import (
+from amplifier_module_context_persistent._memory import (
     archive_of,
+    read_memory,
     resolve,
+    system_message,
     transcript_path,
 )
 from amplifier_module_context_persistent._records import (
@@ -29,6 +30,7 @@ from amplifier_module_context_persistent._records import (
 from amplifier_module_context_persistent._retention import archive, retain
 from amplifier_module_context_persistent._settings import PersistentConfig, Retention
 from amplifier_sdk import ConfigError, Coordinator, JSONValue, MessageDict, Provider
+from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Unregister
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.events import (
@@ -44,7 +46,7 @@ from amplifier_sdk.events import (
 if TYPE_CHECKING:
     from amplifier_sdk.history import Repair
 
-__all__ = ["PersistentContext"]
+__all__ = ["PersistentContext", "mount"]
 
 TURN_ENDS: Final = (ORCHESTRATOR_COMPLETE, EXECUTION_END, CANCEL_COMPLETED)
 """Events that end a turn; the last comes when the history of a cancelled one is closed."""
@@ -243,9 +245,8 @@ class PersistentContext(CompactingContext):
     ) -> None:
         clean = await clean_messages(messages, self._coordinator)
         # nothing was taken out, so the file and the memory hold the same
-        if clean is None:
-            written = None
-        else:
+        written = None
+        if clean is not None:
             written = epoch(reason, clean, **details)
         await self._file.append(
             EPOCH, epoch(reason, messages, **details), written=written
@@ -298,3 +299,22 @@ class PersistentContext(CompactingContext):
             message=message, level="warning", source="context-persistent"
         )
         await self._hooks.emit(USER_NOTIFICATION, payload)
+
+
+async def mount(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> PersistentContext:
+    """Open the session's conversation; its file is closed when the session ends.
+
+    Raises:
+        ConfigError: the configuration does not fit.
+        LockedError: another session writes the file.
+        LogFormatError: the file is none of a conversation, or a newer version's.
+        OSError: the system refuses.
+    """
+    settings = read_config(
+        PersistentConfig, config, subject="configuration of context-persistent"
+    )
+    context = await PersistentContext.open(settings, coordinator)
+    coordinator.register_cleanup(context.aclose)
+    return context

@@ -1,4 +1,4 @@
-"""Files that a conversation begins with, as instructions."""
+"""The files of a conversation: its own, and those that it begins with, as instructions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from amplifier_sdk import ConfigError, MessageDict
+from amplifier_kit.files.session_folders import session_folder, working_directory
+from amplifier_sdk import ConfigError, Coordinator, MessageDict
 from amplifier_sdk.errors import Problem
 
-__all__ = ["read_memory", "system_message"]
+__all__ = ["archive_of", "read_memory", "resolve", "system_message", "transcript_path"]
+
+FILE_NAME: Final = "context-messages.jsonl"
 
 BYTES_PER_TOKEN: Final = 8
 """No text has more bytes for each of its tokens; what is larger is too large without being read."""
@@ -58,3 +61,23 @@ def _read(path: Path, most: int) -> str:
             f"it has more than {most:,} bytes, and the budget is {most // BYTES_PER_TOKEN:,} tokens"
         )
     return data.decode("utf-8")
+
+
+def transcript_path(configured: str | None, coordinator: Coordinator) -> Path:
+    """Return the file of a session's conversation.
+
+    Without a configured one it is `context-messages.jsonl` in the session's folder.
+    """
+    if configured is not None:
+        return resolve(configured, coordinator)
+    return session_folder(coordinator) / FILE_NAME
+
+
+def resolve(name: str, coordinator: Coordinator) -> Path:
+    """Return a configured path; a relative one begins at the session's working directory."""
+    return working_directory(coordinator) / Path(name).expanduser()
+
+
+def archive_of(path: Path) -> Path:
+    """Return the file that takes what retention removes from another."""
+    return path.with_name(f"{path.stem}.archive{path.suffix}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_context_simple._context import SimpleContext
-from amplifier_module_context_simple._settings import ContextConfig
+from amplifier_module_context_simple._context import ContextConfig, SimpleContext
 
 __all__ = ["ContextConfig", "SimpleContext"]

@@ -1,12 +1,13 @@
-"""The context: messages in memory, views that fit, instructions that stay."""
+"""The context: messages in memory, views that fit, instructions that stay; and its settings."""
 
 from __future__ import annotations
 
-from amplifier_kit.compaction import CompactingContext
-from amplifier_module_context_simple._settings import ContextConfig
+import attrs
+
+from amplifier_kit.compaction import CompactingContext, CompactionOptions
 from amplifier_sdk import Coordinator, MessageDict, context
 
-__all__ = ["SimpleContext"]
+__all__ = ["ContextConfig", "SimpleContext"]
 
 
 @context
@@ -23,3 +24,14 @@ class SimpleContext(CompactingContext):
     async def clear(self) -> None:
         """Forget everything but the configured instructions."""
         self.replace(self._instructions)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ContextConfig(CompactionOptions):
+    """When a view is compacted, how far, and with which instructions; see `CompactionOptions` for the rest.
+
+    Args:
+        system_prompt: instructions that stand before everything else.
+    """
+
+    system_prompt: str | None = None

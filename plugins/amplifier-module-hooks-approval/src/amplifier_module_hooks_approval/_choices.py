@@ -95,9 +95,8 @@ class Choices:
 
 
 def _lasting(scope: PermissionScope, coverage: Coverage | None) -> ApprovalChoice:
-    if coverage is None:
-        what = "Allow"
-    else:
+    what = "Allow"
+    if coverage is not None:
         what = f"Allow {coverage.label}"
     return ApprovalChoice(
         text=f"{what} {_REACHES[scope]}", scope=scope, coverage=coverage

@@ -59,9 +59,8 @@ def _line(permission: PermissionRule) -> str:
         until = (
             f", until {time.strftime('%Y-%m-%d', time.localtime(permission.expires))}"
         )
+    where = ""
     if permission.scope == "project":
         where = f" {permission.folder}"
-    else:
-        where = ""
     what = one_line(permission.action, 120)
     return f"{permission.id[:12]}  {permission.scope}{where}{until}  {permission.tool_name}: {what}"

@@ -151,10 +151,9 @@ class ApprovalHook:
         # Another hook may have asked about the same call; its answer is none to this
         # question.
         is_own = asked_text(pending.text) in data.get("prompt", "")
+        decision = "granted elsewhere"
         if is_own:
             decision = "granted"
-        else:
-            decision = "granted elsewhere"
         refusal = await self._write(decision, pending.asked.call, data, reason=answer)
         if refusal is not None or not is_own:
             return refusal
@@ -209,9 +208,8 @@ class ApprovalHook:
                 asked,
                 assessment=attrs.evolve(asked.assessment, coverages=()),
             )
-        if verdict.by_state:
-            before = None
-        else:
+        before = None
+        if not verdict.by_state:
             before = await self._allowed_before(asked)
         if before is not None:
             return await self._allow(call, data, before)
@@ -295,9 +293,8 @@ class ApprovalHook:
         assert keys is not None  # else no choice lasts
         assert choice.scope != "once"
         identity, coverage = keys.identity, choice.coverage
-        if choice.scope == "session":
-            days = None
-        else:
+        days = None
+        if choice.scope != "session":
             days = self._config.permission_days
         now = self.permissions.clock()
         permission = PermissionRule(
@@ -371,9 +368,8 @@ def _question(
 ) -> str:
     """Write what the person reads below the tool and its arguments."""
     call, assessment = asked.call, asked.assessment
-    if call.effects is None:
-        effects = "unknown effects"
-    else:
+    effects = "unknown effects"
+    if call.effects is not None:
         effects = ", ".join(sorted(call.effects))
     directory = assessment.directory or str(call.directory)
     lines: Sequence[str] = [

@@ -127,9 +127,8 @@ class Keys:
 
         The tools of one module share it: what a kind is, is for the module to say.
         """
-        if scope == "everywhere":
-            folder = ""
-        else:
+        folder = ""
+        if scope != "everywhere":
             folder = self._folder
         identity = self.identity
         parts = [
@@ -146,10 +145,9 @@ class Keys:
 
 def _definition(tool: object) -> str:
     schema = getattr(tool, "input_schema", None)
+    plain = None
     if isinstance(schema, Mapping):
         plain = dict(schema)
-    else:
-        plain = None
     return _digest(
         [str(getattr(tool, "name", "")), str(getattr(tool, "description", "")), plain]
     )

@@ -11,7 +11,6 @@ import attrs
 
 from amplifier_kit.rules import Rule, RuledCall, RuleSet
 from amplifier_kit.shell.decisions import Decision
-from amplifier_module_hooks_approval._patterns import PatternRule
 from amplifier_sdk import ConfigError
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.configuration import read_config
@@ -22,11 +21,14 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = [
     "ApprovalConfig",
     "AuditSettings",
+    "PatternRule",
     "Policy",
     "Scope",
     "ToolSettings",
     "risk_of",
 ]
+
+_WILD: Final = frozenset("*?[|$")
 
 Scope: TypeAlias = Literal["once", "session", "project", "everywhere"]
 """How far an answer reaches."""
@@ -141,11 +143,9 @@ class ApprovalConfig:
 
     def _own_rules(self) -> Iterator[Rule]:
         for name, settings in self.tools.items():
-            decision: Decision
+            decision: Decision = "allow"
             if settings.require_approval:
                 decision = "ask"
-            else:
-                decision = "allow"
             reason = f"tools.{name}.require_approval is {str(settings.require_approval).lower()}"
             yield Rule(decision=decision, tools=(name,), reason=reason)
         if self.allow_reads:
@@ -159,3 +159,51 @@ def risk_of(call: RuledCall) -> str:
     if call.effects == ONLY_READS:
         return "low"
     return "medium"
+
+
+@attrs.frozen(kw_only=True)
+class PatternRule:
+    """A pattern of commands and what becomes of them.
+
+    `ls*` is the command `ls` with any words behind it, never `lsof`; `pwd` is `pwd` alone.
+    """
+
+    pattern: str
+    action: Literal["auto_approve", "auto_deny"]
+    description: str | None = None
+
+    def as_rule(self, subject: str) -> Rule:
+        """Return the rule that means this.
+
+        Args:
+            subject: what is configured, for the message.
+
+        Raises:
+            ConfigError: the pattern approves commands that it does not name.
+        """
+        words = self.pattern.split()
+        if self.action == "auto_deny":
+            # As widely as it can be meant: the words as they are, and anything behind them.
+            return Rule(
+                decision="deny",
+                tools=("*",),
+                commands=(f"{' '.join(words)} **",),
+                reason=self.description,
+            )
+        if words and words[-1].endswith("*"):
+            words[-1:] = [word for word in (words[-1].rstrip("*"), "**") if word]
+        if (
+            not words
+            # A wildcard inside a word would approve what nobody thought of, as `rm*`
+            # does `rmdir`.
+            or any(_WILD & set(word) for word in words if word != "**")
+            or words[0] == "**"
+        ):
+            problem = (
+                f"{self.pattern!r} approves commands that it does "
+                "not name; write their words, as in 'git status*'"
+            )
+            raise ConfigError([Problem("pattern", problem)], subject=subject)
+        return Rule(
+            decision="allow", commands=(" ".join(words),), reason=self.description
+        )

@@ -351,10 +351,9 @@ def _difference(state: State, objects: Objects) -> str:
     except OSError as error:
         return f"{state.shown}: {error.strerror}; it had {state.size:,} bytes"
     if max(len(old), len(new)) > _MAX_COMPARED or b"\0" in old + new:
+        same = "another content"
         if old == new:
             same = "the same beginning"
-        else:
-            same = "another content"
         return f"{state.shown}: {same}; too large or no text, so that no lines are compared"
     before, after = (
         data.decode("utf-8", "replace").splitlines()[:_MAX_LINES] for data in (old, new)

@@ -1,21 +1,26 @@
-"""What the entry point names."""
+"""What the entry point names, and where a session's log is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from pathlib import Path
+from string import Formatter
 from typing import Final
 
 import attrs
 
+from amplifier_kit.files.names import folder_name
+from amplifier_kit.files.session_folders import session_folder, working_directory
+from amplifier_kit.logs.records import LOG_FILE
 from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_module_hooks_logging._entries import EventEntry, level_of, taken
-from amplifier_module_hooks_logging._places import log_path
 from amplifier_module_hooks_logging._settings import LoggingConfig
 from amplifier_module_hooks_logging._writer import SessionLogWriter
-from amplifier_sdk import Coordinator, JSONValue
+from amplifier_sdk import ConfigError, Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.decisions import HOOK_DECIDED
+from amplifier_sdk.errors import Problem
 from amplifier_sdk.events import (
     ALL_EVENTS,
     DEPRECATED_EVENTS,
@@ -28,7 +33,9 @@ from amplifier_sdk.events import (
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.redaction import REDACTOR
 
-__all__ = ["mount"]
+__all__ = ["log_path", "mount"]
+
+_FIELDS: Final = ("project", "session_id")
 
 _NAME: Final = "hooks-logging"
 
@@ -134,12 +141,53 @@ class _Log:
         if missing <= self._told:
             return
         self._told = missing
+        why = ""
         if self.writer.problem:
             why = f" ({self.writer.problem})"
-        else:
-            why = ""
         message = f"{missing} events are not in the log {self.writer.path}{why}"
         await self.coordinator.hooks.emit(
             USER_NOTIFICATION,
             UserNotification(message=message, level="warning", source=_NAME),
+        )
+
+
+def log_path(template: str | None, coordinator: Coordinator) -> Path:
+    """Return the log of a session.
+
+    Without a template it is `events.jsonl` in the session's folder. What a template's `{session_id}` and `{project}`
+    stand for is one folder name each, whatever the session is called.
+
+    Raises:
+        ConfigError: the template has other fields, or none that distinguishes sessions.
+    """
+    if template is None:
+        return session_folder(coordinator) / LOG_FILE
+    _check(template)
+    working = working_directory(coordinator)
+    filled = template.format(
+        session_id=folder_name(coordinator.session_id),
+        project=folder_name(working.resolve().name or "root"),
+    )
+    return working / Path(filled).expanduser()
+
+
+def _check(template: str) -> None:
+    problem = None
+    try:
+        fields = [
+            (name, form, convert)
+            for _, name, form, convert in Formatter().parse(template)
+            if name is not None
+        ]
+    except ValueError as error:
+        fields, problem = [], str(error)
+    # A format or a conversion could reach into attributes of what is filled in.
+    if any(name not in _FIELDS or form or convert for name, form, convert in fields):
+        problem = "has other fields than {session_id} and {project}"
+    elif problem is None and "session_id" not in [name for name, *_ in fields]:
+        problem = "needs {session_id}, else all sessions write one file"
+    if problem is not None:
+        raise ConfigError(
+            [Problem("session_log_template", f"{problem}; got {template!r}")],
+            subject="configuration of hooks-logging",
         )

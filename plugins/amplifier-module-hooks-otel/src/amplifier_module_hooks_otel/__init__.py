@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from amplifier_module_hooks_otel._mount import mount, on_session_ready
-from amplifier_module_hooks_otel._settings import TelemetryConfig
+from amplifier_module_hooks_otel._trace import TelemetryConfig
 
 __all__ = ["TelemetryConfig", "mount", "on_session_ready"]

@@ -7,8 +7,7 @@ import attrs
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._facts import error_type, tool_error, with_error
 from amplifier_module_hooks_otel._steps import Attributes, OpenSpan
-from amplifier_module_hooks_otel._trace import Data, SpanTrace
-from amplifier_module_hooks_otel._turn import TurnTrace
+from amplifier_module_hooks_otel._trace import Data, SpanTrace, TurnTrace
 from amplifier_sdk import ToolResult
 
 __all__ = ["CallListener"]
@@ -28,9 +27,8 @@ class CallListener:
 
     def tool_returned(self, _: str, data: Data) -> None:
         """End a tool call that has a result; its content waits for what other handlers leave of it."""
-        if self.trace.turn is None:
-            step = None
-        else:
+        step = None
+        if self.trace.turn is not None:
             step = self.trace.turn.calls.get(_call_id(data))
         if step is None:
             return
@@ -44,11 +42,9 @@ class CallListener:
         step = self._take(data)
         if step is None:
             return
-        given, result, writer = (
-            data.get("tool_input"),
-            data.get("result"),
-            self.trace.writer(),
-        )
+        given = data.get("tool_input")
+        result = data.get("result")
+        writer = self.trace.writer()
         step.contents.append(lambda: {names.TOOL_ARGUMENTS: writer.value(given)})
         if isinstance(result, ToolResult):
             step.contents.append(

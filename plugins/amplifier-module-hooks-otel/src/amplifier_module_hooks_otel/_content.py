@@ -23,7 +23,7 @@ from amplifier_sdk.content import (
     VideoBlock,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.media import MediaBlock, media_summary
+from amplifier_sdk.media import media_summary
 from amplifier_sdk.messages import Message, MessageDict
 
 __all__ = ["ContentWriter"]
@@ -162,15 +162,11 @@ def _part(block: ContentBlock) -> JSONObject:
                 "response": block.output,
             }
         case ImageBlock() | AudioBlock() | DocumentBlock() | VideoBlock():
-            return _described(block)
+            try:
+                told = media_summary(block)
+            except ValueError:  # no base64
+                return {"type": block.type}
+            told.pop("text", None)
+            return told
         case _:
             return {"type": block.type}
-
-
-def _described(block: MediaBlock) -> JSONObject:
-    try:
-        told = media_summary(block)
-    except ValueError:  # no base64
-        return {"type": block.type}
-    told.pop("text", None)
-    return told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from amplifier_kit.open_data import as_object
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._steps import Attributes, OpenSpan, short
 from amplifier_sdk import ChatResponse, ToolResult, Usage
@@ -56,10 +57,7 @@ def finish_reason(response: ChatResponse) -> str:
 
 def error_type(data: Mapping[str, object]) -> str:
     """Return the kind of error in an event."""
-    error = data.get("error")
-    return short(
-        str((error.get("type") if isinstance(error, Mapping) else None) or "error")
-    )
+    return short(str(as_object(data.get("error")).get("type") or "error"))
 
 
 def tool_error(result: object) -> str | None:

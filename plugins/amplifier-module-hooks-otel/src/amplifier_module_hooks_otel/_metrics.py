@@ -15,22 +15,7 @@ from amplifier_sdk import Usage
 __all__ = ["Metrics"]
 
 # What the conventions ask for.
-_SECONDS: Final = (
-    0.01,
-    0.02,
-    0.04,
-    0.08,
-    0.16,
-    0.32,
-    0.64,
-    1.28,
-    2.56,
-    5.12,
-    10.24,
-    20.48,
-    40.96,
-    81.92,
-)
+_SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
 _FIRST: Final = (
     0.001,
     0.005,

@@ -17,9 +17,8 @@ from amplifier_module_hooks_otel._export import (
 )
 from amplifier_module_hooks_otel._metrics import Metrics
 from amplifier_module_hooks_otel._requests import RequestListener
-from amplifier_module_hooks_otel._settings import TelemetryConfig
 from amplifier_module_hooks_otel._steps import Steps
-from amplifier_module_hooks_otel._trace import SpanTrace
+from amplifier_module_hooks_otel._trace import SpanTrace, TelemetryConfig
 from amplifier_module_hooks_otel._turns import TurnListener
 from amplifier_module_hooks_otel._worker import Worker
 from amplifier_sdk import Coordinator, JSONValue
@@ -81,10 +80,8 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     if export is None:
         tracer, meter = trace.get_tracer(_SCOPE), metrics.get_meter(_SCOPE)
     else:
-        tracer, meter = (
-            export.tracers.get_tracer(_SCOPE),
-            export.meters.get_meter(_SCOPE),
-        )
+        tracer = export.tracers.get_tracer(_SCOPE)
+        meter = export.meters.get_meter(_SCOPE)
     spans = SpanTrace(
         coordinator,
         settings,
@@ -119,11 +116,9 @@ async def on_session_ready(coordinator: Coordinator) -> None:
 
 def _handlers(spans: SpanTrace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
     """Yield what is heard by whom, and whether before the others or behind them."""
-    turns, requests, calls = (
-        TurnListener(spans),
-        RequestListener(spans),
-        CallListener(spans),
-    )
+    turns = TurnListener(spans)
+    requests = RequestListener(spans)
+    calls = CallListener(spans)
     first: dict[str, _Handler] = {
         **dict.fromkeys(
             (SESSION_START, SESSION_RESUME, SESSION_FORK), turns.session_began
@@ -168,17 +163,18 @@ class _End:
     async def hear(self, _: str, __: Mapping[str, object]) -> None:
         """End what is open and tell once what was lost."""
         self.spans.abandon()
-        self._flush()
+        # the program may end before the SDK's own time to export has come
+        if self.export is not None:
+            self.worker.put(partial(self.export.flush, self.worker.timeout))
         await self.worker.flush()
         lost = self.worker.dropped + self.worker.failed
         lost += self._lost_by_export - self._lost_before
         if lost <= self._told:
             return
         self._told = lost
+        why = ""
         if self.worker.problem:
             why = f" ({self.worker.problem})"
-        else:
-            why = ""
         message = f"Spans missing in the session's telemetry: {lost}{why}"
         await self.coordinator.hooks.emit(
             USER_NOTIFICATION,
@@ -195,8 +191,3 @@ class _End:
         if self.export is None:
             return 0
         return self.export.lost
-
-    def _flush(self) -> None:
-        """Let the worker export what waits: the program may end before the SDK's own time has come."""
-        if self.export is not None:
-            self.worker.put(partial(self.export.flush, self.worker.timeout))

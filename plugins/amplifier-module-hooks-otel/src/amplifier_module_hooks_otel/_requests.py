@@ -16,8 +16,7 @@ from amplifier_module_hooks_otel._facts import (
     with_error,
 )
 from amplifier_module_hooks_otel._steps import OpenSpan, short
-from amplifier_module_hooks_otel._trace import UNFINISHED, Data, SpanTrace
-from amplifier_module_hooks_otel._turn import TurnTrace
+from amplifier_module_hooks_otel._trace import UNFINISHED, Data, SpanTrace, TurnTrace
 from amplifier_sdk import ChatResponse
 from amplifier_sdk.messages import MessageDict
 
@@ -48,10 +47,9 @@ class RequestListener:
         if isinstance(model, str):
             labels[names.REQUEST_MODEL] = model
         turn.step.attributes.setdefault(names.PROVIDER, labels[names.PROVIDER])
+        name = "chat"
         if isinstance(model, str):
             name = f"chat {model}"
-        else:
-            name = "chat"
         above, attributes = turn.above(data.get("iteration")), self.trace.common(data)
         step = self.trace.steps.begin(
             name, attributes, labels, above, kind=SpanKind.CLIENT
@@ -100,11 +98,9 @@ class RequestListener:
             if isinstance(model, str):
                 step.labels[names.RESPONSE_MODEL] = model
             if self.trace.config.capture_content:
-                said, reason, writer = (
-                    response.to_message(),
-                    finish_reason(response),
-                    self.trace.writer(),
-                )
+                said = response.to_message()
+                reason = finish_reason(response)
+                writer = self.trace.writer()
                 step.contents.append(
                     lambda: {names.OUTPUT_MESSAGES: writer.messages([said], reason)}
                 )

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import attrs
+from opentelemetry.context import Context
 
 from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._content import ContentWriter
 from amplifier_module_hooks_otel._facts import child_name, usage_of, with_error
 from amplifier_module_hooks_otel._metrics import Metrics
-from amplifier_module_hooks_otel._settings import TelemetryConfig
-from amplifier_module_hooks_otel._steps import Attributes, Steps
-from amplifier_module_hooks_otel._turn import TurnTrace
-from amplifier_sdk import Coordinator
+from amplifier_module_hooks_otel._steps import Attributes, OpenSpan, Steps
+from amplifier_sdk import Coordinator, Usage
+from amplifier_sdk.bounds import count, seconds
 from amplifier_sdk.redaction import REDACTOR
 
-__all__ = ["UNFINISHED", "Data", "SpanTrace"]
+__all__ = ["UNFINISHED", "Data", "SpanTrace", "TelemetryConfig", "TurnTrace"]
 
 Data: TypeAlias = Mapping[str, object]
 
@@ -73,9 +73,8 @@ class SpanTrace:
         labels, agent = {names.OPERATION: "invoke_agent"}, self.agent
         if agent is not None:
             labels[names.AGENT_NAME] = agent
-        if agent is None:
-            name = "invoke_agent"
-        else:
+        name = "invoke_agent"
+        if agent is not None:
             name = f"invoke_agent {agent}"
         step = self.steps.begin(name, attributes, labels, is_current=is_framed)
         self.turn = TurnTrace(id, step, is_framed)
@@ -124,3 +123,56 @@ class SpanTrace:
                 ContentWriter(redactor_of(self.coordinator), self.config.max_content),
             )
         return self._writes[1]
+
+
+@attrs.define(eq=False)
+class TurnTrace:
+    """A turn: its span, that of its iteration, and what is open of it.
+
+    `requests` are the open requests to a model by the ids of their steps, `calls` the open tool calls by theirs.
+    `usage` is what its requests used, `error` how the last one failed.
+    `is_framed` says that the turn's end will be reported: a loop written by hand may not.
+    """
+
+    id: str
+    step: OpenSpan
+    is_framed: bool
+    iteration: OpenSpan | None = None
+    number: object = None
+    requests: dict[str, OpenSpan] = attrs.field(factory=dict)
+    calls: dict[str, OpenSpan] = attrs.field(factory=dict)
+    usage: Usage | None = None
+    error: str | None = None
+
+    def above(self, number: object) -> Context:
+        """Return the context of what a step belongs to: its iteration, where that has a span, else the turn."""
+        # A step of an earlier iteration may begin late; it would stand below the wrong
+        # one.
+        if self.iteration is None or number != self.number:
+            return self.step.context
+        return self.iteration.context
+
+    def find(self, id: object) -> OpenSpan | None:
+        """Return the open step of an id."""
+        return next(
+            (
+                step
+                for step in (*self.requests.values(), *self.calls.values())
+                if step.id == id
+            ),
+            None,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class TelemetryConfig:
+    """The configuration; the module's README describes each key."""
+
+    agent_name: str | None = None
+    capture_content: bool = False
+    iteration_spans: bool = True
+    metrics: bool = True
+    provider_names: Mapping[str, str] = attrs.field(factory=dict)
+    max_content: int = attrs.field(default=32_768, validator=count)
+    queue_size: int = attrs.field(default=4_096, validator=count)
+    flush_timeout: float = attrs.field(default=2.0, validator=seconds)

@@ -67,9 +67,8 @@ class TurnListener:
 
     def happened(self, event: str, data: Data) -> None:
         """Note on a step's span that it was retried, or that a person was asked."""
-        if self.trace.turn is None:
-            step = None
-        else:
+        step = None
+        if self.trace.turn is not None:
             step = self.trace.turn.find(data.get("span_id"))
         if step is None or not step.span.is_recording():
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_hooks_redaction._mount import mount
-from amplifier_module_hooks_redaction._settings import RedactionConfig
+from amplifier_module_hooks_redaction._mount import RedactionConfig, mount
 
 __all__ = ["RedactionConfig", "mount"]

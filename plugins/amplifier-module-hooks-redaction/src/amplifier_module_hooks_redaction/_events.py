@@ -101,13 +101,10 @@ class EventRedaction:
         return value
 
     def _result(self, result: ToolResult) -> ToolResult:
-        output, error = (
-            self._redacted("output", result.output),
-            self._redacted("error", result.error),
-        )
-        if result.content is None:
-            content = None
-        else:
+        output = self._redacted("output", result.output)
+        error = self._redacted("error", result.error)
+        content = None
+        if result.content is not None:
             content = tuple(map(self._block, result.content))
         if (
             output == result.output

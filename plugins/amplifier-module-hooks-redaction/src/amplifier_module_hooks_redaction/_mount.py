@@ -1,20 +1,21 @@
-"""What the entry point names."""
+"""What the entry point names, and what can be set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Literal
+
+import attrs
 
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, personal_details
 from amplifier_module_hooks_redaction._events import EventRedaction
-from amplifier_module_hooks_redaction._settings import RedactionConfig
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.redaction import REDACTOR
 
-__all__ = ["mount"]
+__all__ = ["RedactionConfig", "mount"]
 
 _NAME: Final = "hooks-redaction"
 
@@ -45,3 +46,18 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
                 str(event), redaction.hear, settings.priority, _NAME
             )
             coordinator.register_cleanup(unregister)
+
+
+@attrs.frozen(kw_only=True)
+class RedactionConfig:
+    """The configuration; the module's README describes each key."""
+
+    rules: tuple[Literal["secrets", "pii-basic"], ...] = ("secrets",)
+    allowlist: tuple[str, ...] = ()
+    priority: int = 10
+    skip_events: tuple[str, ...] = (
+        "tool:pre",
+        "tool:post",
+        "content_block:delta",
+        "thinking:delta",
+    )

@@ -56,9 +56,8 @@ def _plan(
     if agent.color is not None:
         metadata["color"] = agent.color
     session: JSONObject = {"metadata": metadata}
-    if agent.model is None:
-        model = None
-    else:
+    model = None
+    if agent.model is not None:
         model = config.models.get(agent.model)
     if model is not None:
         session["orchestrator"] = {"config": {"model": model}}

@@ -228,10 +228,9 @@ def _verdict(
         value = place.get(name)
         if value is None:
             continue
+        verdict = None
         if isinstance(value, str):
             verdict = words.get(value)
-        else:
-            verdict = None
         if verdict is None:
             raise _MisfitError(
                 f"{name} is one of {', '.join(words)}; got {value!r:.80}"

@@ -121,9 +121,8 @@ class Commands:
             CommandError: a program that it wants to run was not allowed, or a file cannot be read.
         """
         text = await self.expand(command, arguments)
-        if command.file.model is None:
-            model = None
-        else:
+        model = None
+        if command.file.model is not None:
             model = self._surroundings.config.models.get(command.file.model)
         return CommandPrompt(
             text=text, metadata={} if model is None else {"model": model}

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from amplifier_kit.claude_plugins import claude_calls, to_claude
-from amplifier_module_hooks_shell._halt import Halt
 from amplifier_module_hooks_shell._hookrunner import HookRunner
-from amplifier_module_hooks_shell._sessionenv import EnvironmentFile
-from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
-from amplifier_module_hooks_shell._verdicts import Verdicts
+from amplifier_module_hooks_shell._surroundings import (
+    NAME,
+    EnvironmentFile,
+    HookEnvironment,
+)
+from amplifier_module_hooks_shell._verdicts import Halt, Verdicts
 from amplifier_sdk.events import (
     APPROVAL_REQUIRED,
     CONTEXT_PRE_COMPACT,
@@ -57,11 +59,9 @@ class ClaudeEvents:
 
     def register(self) -> None:
         """Hear the events that there are hooks for, and no others."""
-        has, longest, listen = (
-            self._runner.has,
-            self._runner.longest,
-            self._surroundings.listen,
-        )
+        has = self._runner.has
+        longest = self._runner.longest
+        listen = self._surroundings.listen
         if has("PreToolUse"):
             listen(
                 TOOL_PRE,
@@ -82,11 +82,9 @@ class ClaudeEvents:
 
     def _register_persons(self) -> None:
         """Hear what concerns the person: a child has none of its own."""
-        has, longest, listen = (
-            self._runner.has,
-            self._runner.longest,
-            self._surroundings.listen,
-        )
+        has = self._runner.has
+        longest = self._runner.longest
+        listen = self._surroundings.listen
         if has("UserPromptSubmit"):
             listen(
                 PROMPT_SUBMIT,
@@ -257,10 +255,9 @@ class ClaudeEvents:
 
     async def _started(self, event: str, _: SessionStart) -> HookResult | None:
         """Let hooks say what the agent should know from the start, and set variables for what is run later."""
+        source = "startup"
         if event == SESSION_RESUME:
             source = "resume"
-        else:
-            source = "startup"
         file = EnvironmentFile(self._surroundings)
         verdicts = await self._runner.ask(
             "SessionStart",

@@ -168,11 +168,10 @@ class _Finder:
             asked = {}
         if _CLAUDE in self._single:
             asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
-        return [self._judge_kind(kind, items) for kind, items in asked.items()]
-
-    def _judge_kind(self, kind: str, items: Sequence[str]) -> TrustDecision:
-        """Evaluate some files and folders, with all that they would run."""
-        return judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
+        return [
+            judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
+            for kind, items in asked.items()
+        ]
 
     def _take_copies(self, contents: Mapping[str, bytes]) -> None:
         copy = Path(self.surroundings.scratch) / "project"
@@ -246,10 +245,9 @@ def _require_guards(decisions: Sequence[TrustDecision]) -> None:
     """Refuse to go without hooks that a person trusted: a session would run unguarded, and they believe otherwise."""
     store = TrustStore.in_home()
     for decision in decisions:
+        lost = ""
         if decision.kind in _GUARDS:
             lost = store.lost(decision)
-        else:
-            lost = ""
         if lost:
             remedy = f"look at it and run 'amplifier trust', or 'amplifier trust revoke {decision.kind}'"
             raise ModuleLoadError(

@@ -1,25 +1,34 @@
-"""Running the hooks of plugin folders that are about an event."""
+"""Running the hooks of plugin folders that are about an event.
+
+They find the conversation so far in a file, one JSON object a line, as hooks of Claude Code read it.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from logging import getLogger
+from pathlib import Path
 from typing import Final
 
 import anyio
 
 from amplifier_kit.claude_plugins import HookEntry
+from amplifier_kit.files.private_append import open_private, write_whole
+from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_shell._answers import HookOutput, read_ran
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._process import InputError, write_input
 from amplifier_module_hooks_shell._prompts import PromptJudge
 from amplifier_module_hooks_shell._surroundings import HookEnvironment
-from amplifier_module_hooks_shell._transcripts import TranscriptFile
 from amplifier_module_hooks_shell._verdicts import Told, Verdicts
+from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.threads import run_blocking
 
-__all__ = ["HookRunner"]
+__all__ = ["HookRunner", "TranscriptFile"]
 
 _AT_ONCE: Final = 8
 _READERS: Final = frozenset({"Stop", "SubagentStop", "SessionEnd", "UserPromptSubmit"})
@@ -190,3 +199,56 @@ class HookRunner:
             "permission_mode": "default",
             "hook_event_name": event,
         }
+
+
+class TranscriptFile:
+    """The file; it is written when a hook may read it, and is gone with the session.
+
+    Args:
+        surroundings: the session's, in whose folder the file is.
+    """
+
+    def __init__(self, surroundings: HookEnvironment) -> None:
+        self._surroundings = surroundings
+        self._written = 0
+
+    @property
+    def path(self) -> str:
+        """Where it is; the file need not exist yet."""
+        return f"{self._surroundings.scratch}/transcript.jsonl"
+
+    async def write(self) -> None:
+        """Add the messages that are new since it was last written, without secrets."""
+        context = self._surroundings.coordinator.get("context")
+        read = getattr(context, "get_messages", None)
+        if read is None:
+            return
+        messages: Sequence[MessageDict] = await read()
+        start = 0
+        if self._written <= len(messages):
+            start = self._written
+        new = list(messages[start:])
+        if new or not start:
+            await run_blocking(
+                lambda: self._append(new, anew=start == 0),
+                name="hooks-shell.transcript",
+            )
+        self._written = len(messages)
+
+    def _append(self, messages: Sequence[MessageDict], *, anew: bool) -> None:
+        redactor = redactor_of(self._surroundings.coordinator)
+        session = self._surroundings.coordinator.session_id
+        lines = []
+        for message in messages:
+            shown = redactor.redact(
+                {"role": message.get("role"), "content": message.get("content")}
+            )
+            line = {"type": message.get("role"), "message": shown, "sessionId": session}
+            lines.append(json.dumps(line, default=repr) + "\n")
+        handle = open_private(Path(self.path))
+        try:
+            if anew:
+                os.ftruncate(handle, 0)
+            write_whole(handle, "".join(lines).encode("ascii"))
+        finally:
+            os.close(handle)

@@ -66,7 +66,9 @@ class Observers:
                 # The last notifications still go out, and a hook that hangs does not
                 # hold up the end.
                 with anyio.move_on_after(_DRAIN_SECONDS):
-                    await self._drained()
+                    while self._waiting or not self._idle.is_set():
+                        await self._idle.wait()
+                        await anyio.lowlevel.checkpoint()
             finally:
                 group.cancel_scope.cancel()
 
@@ -81,8 +83,3 @@ class Observers:
             assert self._news is not None  # `_running` made it
             await self._news.wait()
             self._news = anyio.Event()
-
-    async def _drained(self) -> None:
-        while self._waiting or not self._idle.is_set():
-            await self._idle.wait()
-            await anyio.lowlevel.checkpoint()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from amplifier_kit.commands import CommandError
+from amplifier_kit.open_data import as_list
 from amplifier_module_hooks_shell._commands import Commands
 from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_sdk.events import APPROVAL_GRANTED, ApprovalGranted
@@ -134,10 +135,9 @@ class AskUserQuestion:
                 for label, meaning in options.items()
                 if label not in chosen
             }
+            told = "\nSeveral may be chosen."
             if chosen:
                 told = f"\nChosen so far: {', '.join(map(str, chosen))}"
-            else:
-                told = "\nSeveral may be chosen."
             lines = [
                 f"- {label}: {meaning}" if meaning else f"- {label}"
                 for label, meaning in left.items()
@@ -217,10 +217,9 @@ class SlashCommand:
         ]
         lines: list[str] = []
         for command in self._names:
+            hint = ""
             if command.file.argument_hint:
                 hint = f" {command.file.argument_hint}"
-            else:
-                hint = ""
             lines.append(f"- /{command.name}{hint}: {command.file.description}")
         listed = "\n".join(lines)
         if len(listed) > _MOST_CATALOGUE:
@@ -249,9 +248,7 @@ class SlashCommand:
 
 
 def _mappings(value: JSONValue) -> list[Mapping[str, JSONValue]]:
-    if isinstance(value, list):
-        return [entry for entry in value if isinstance(entry, Mapping)]
-    return []
+    return [entry for entry in as_list(value) if isinstance(entry, Mapping)]
 
 
 def _label(option: Mapping[str, JSONValue]) -> str:

@@ -1,8 +1,8 @@
-"""What the hooks of one event said, taken together."""
+"""What the hooks of one event said, taken together, and stopping an agent altogether."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -10,9 +10,15 @@ import attrs
 from amplifier_kit.claude_plugins import HookEntry
 from amplifier_module_hooks_shell._answers import HookOutput
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
+from amplifier_module_hooks_shell._surroundings import NAME
+from amplifier_sdk.contracts import Hooks
+from amplifier_sdk.events import PROVIDER_REQUEST, ProviderRequest
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.results import HookResult
 
-__all__ = ["Told", "Verdicts"]
+__all__ = ["Halt", "Told", "Verdicts"]
+
+_EARLY: Final = -100
 
 
 @attrs.frozen(kw_only=True)
@@ -115,9 +121,8 @@ class Verdicts:
         lines = []
         for told in self._told:
             answer = told.answer
-            if answer.failure is None:
-                failed = ""
-            else:
+            failed = ""
+            if answer.failure is not None:
                 failed = f"a hook failed: {answer.failure}"
             texts = (
                 answer.message,
@@ -145,3 +150,36 @@ class Verdicts:
 
     def __bool__(self) -> bool:
         return bool(self._told)
+
+
+@attrs.define(eq=False)
+class Halt:
+    """Denies the next request of a turn, and none of a later one."""
+
+    _hooks: Hooks
+    _end: Callable[[], None] | None = None
+
+    def set(self, reason: str, turn: object) -> None:
+        """Deny the next request of a turn.
+
+        Args:
+            reason: why, for whoever ran the turn.
+            turn: the turn's id.
+        """
+        self.clear()
+
+        def refuse(_: str, request: ProviderRequest) -> HookResult | None:
+            self.clear()
+            if request.get("turn_id") == turn:
+                return HookResult.deny(reason)
+            return None
+
+        self._end = self._hooks.register(
+            PROVIDER_REQUEST, refuse, _EARLY, NAME, decides=True
+        )
+
+    def clear(self) -> None:
+        """Let requests go on."""
+        if self._end is not None:
+            self._end()
+            self._end = None

@@ -14,9 +14,9 @@ from anyio import to_thread
 
 from amplifier_kit.processes import find_program
 from amplifier_kit.terminal import one_line
-from amplifier_module_hooks_status_context._records import Records
 from amplifier_module_hooks_status_context._repository import (
     GitError,
+    Records,
     Repository,
     open_repository,
 )

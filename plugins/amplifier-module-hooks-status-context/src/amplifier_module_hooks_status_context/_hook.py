@@ -98,10 +98,9 @@ class _Status:
             shorter = said[
                 : len(said) - (len(marked) - room) - len(_CUT) - 1
             ].rpartition("\n")[0]
+            said = ""
             if shorter:
                 said = f"{shorter}\n{_CUT}"
-            else:
-                said = ""
         if said:
             return f"{status}\n{marked}"
         return status
@@ -128,20 +127,18 @@ class _Status:
         now = datetime.now().astimezone()
         if not self.config.include_datetime:
             return f"{now:%Y-%m-%d, %A}"
+        zone = ""
         if self.config.datetime_include_timezone:
             zone = f" {now:%Z}"
-        else:
-            zone = ""
         return f"{now:%Y-%m-%d, %A, %H:%M}{zone}"
 
     def _session(self) -> list[str]:
         if not self.config.include_session:
             return []
         parent = self.coordinator.parent_id
+        child = ""
         if parent is not None:
             child = f", a child of {one_line(parent)}"
-        else:
-            child = ""
         return [f"Session: {one_line(self.coordinator.session_id)}{child}"]
 
     def _marked(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""A repository that is read without its configuration.
+"""A repository that is read without its configuration, and the output of git in bounded memory.
 
 A repository's configuration names programs: monitors, filters, signers, pagers, helpers. What is unpacked in a project
 folder may hold such a repository, so nothing of it is believed. git is asked once where the parts of the repository
@@ -26,9 +26,10 @@ from amplifier_kit.processes import (
     allowed_environment,
     run_command,
 )
-from amplifier_module_hooks_status_context._records import Records
 
-__all__ = ["GitError", "Repository", "open_repository"]
+__all__ = ["GitError", "Records", "Repository", "open_repository"]
+
+_MAX_RECORD: Final = 4096
 
 _PARTS: Final = (
     "objects",
@@ -132,10 +133,9 @@ class Repository:
         for place in _PLACES:
             (folder / place).mkdir()
         extension = _FORMATS[self.object_format]
+        version = 0
         if extension:
             version = 1
-        else:
-            version = 0
         (folder / "config").write_text(
             f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{extension}"
         )
@@ -189,10 +189,9 @@ async def open_repository(
     root, objects, index, shallow, exclude, head, packed, *mains = map(
         Path, lines[1 : len(_PARTS) + 2]
     )
+    commit = None
     if told.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]):
         commit = lines[-1]
-    else:
-        commit = None
     return Repository(
         git=git,
         root=root,
@@ -295,3 +294,40 @@ async def _run(
             or f"git ended with {ending.code}"
         )
     return ending
+
+
+class Records:
+    """Takes output as it comes; keeps the first records, each up to 4,096 bytes, and counts all.
+
+    Args:
+        most: how many are stored.
+        end: the byte that ends one.
+    """
+
+    def __init__(self, most: int, end: bytes = b"\0") -> None:
+        self.count: int = 0
+        self._most = most
+        self._end = end
+        self._kept: list[bytes] = []
+        self._open = b""
+
+    def write(self, data: bytes) -> None:
+        """Take a piece of output."""
+        *ended, rest = data.split(self._end)
+        for piece in ended:
+            self.count += 1
+            if len(self._kept) < self._most:
+                self._kept.append((self._open + piece)[:_MAX_RECORD])
+            self._open = b""
+        # A record without an end must not grow in memory.
+        self._open = (self._open + rest)[:_MAX_RECORD]
+
+    @property
+    def texts(self) -> list[str]:
+        """The stored records; bytes that are no UTF-8 are replaced."""
+        return [record.decode("utf-8", "replace") for record in self._kept]
+
+    @property
+    def paths(self) -> list[str]:
+        """The stored records, as paths to be opened."""
+        return [record.decode("utf-8", "surrogateescape") for record in self._kept]

@@ -61,7 +61,14 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     shown = coordinator.get_capability(SHOWN)
     if not isinstance(shown, frozenset):
         shown = frozenset()
-    settings = _without(settings, shown)
+    # what the application shows itself is left to it
+    settings = attrs.evolve(
+        settings,
+        show_text=settings.show_text and "answers" not in shown,
+        show_thinking=settings.show_thinking and "thinking" not in shown,
+        show_tools=settings.show_tools and "tools" not in shown,
+        show_children=settings.show_children and "children" not in shown,
+    )
     watch = _open(coordinator, settings)
     if watch is None:
         return
@@ -71,17 +78,6 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
             event, handler, settings.priority, _NAME, decides=False
         )
         coordinator.register_cleanup(unregister)
-
-
-def _without(config: StreamingUIConfig, shown: frozenset[object]) -> StreamingUIConfig:
-    """Return the configuration without what the application shows itself."""
-    return attrs.evolve(
-        config,
-        show_text=config.show_text and "answers" not in shown,
-        show_thinking=config.show_thinking and "thinking" not in shown,
-        show_tools=config.show_tools and "tools" not in shown,
-        show_children=config.show_children and "children" not in shown,
-    )
 
 
 def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay | None:
@@ -95,7 +91,9 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay
     if is_child and not (config.show_children and shows_children):
         return None
     if parent is None:
-        stream = _stream(coordinator)
+        given = coordinator.get_capability(STREAM)
+        # an application's own; it is used as one
+        stream = sys.stderr if given is None else cast("TextStream", given)
     else:
         stream = parent.screen.stream
     pen = Pen.of(stream, config.colour, config.width)
@@ -111,12 +109,6 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay
     )
     SessionDisplay.OPEN[coordinator.session_id] = watch
     return watch
-
-
-def _stream(coordinator: Coordinator) -> TextStream:
-    given = coordinator.get_capability(STREAM)
-    # an application's own; it is used as one
-    return sys.stderr if given is None else cast("TextStream", given)
 
 
 def _handlers(

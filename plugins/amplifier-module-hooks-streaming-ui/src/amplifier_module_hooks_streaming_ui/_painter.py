@@ -90,10 +90,9 @@ class Flow:
         begun = ""
         if self._filter is None:
             self._filter = SinkFilter(self.redactor())
+            begun = ""
             if self.title is not None:
                 begun = self.pen.line(self.title, "dim", self.level)
-            else:
-                begun = ""
         return begun + self._show(self._filter.feed(text))
 
     def end(self, _: str) -> str:
@@ -136,10 +135,9 @@ class Flow:
         for line in lines:
             self._written += 1
             if self.most is None or self._written <= self.most:
+                lead = ""
                 if self.title is not None:
                     lead = _LEAD
-                else:
-                    lead = ""
                 if self.label is None:
                     parts = self._parts(line)
                 else:

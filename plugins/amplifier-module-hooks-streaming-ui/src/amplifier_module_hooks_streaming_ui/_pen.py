@@ -65,9 +65,8 @@ class Pen:
 
     def flow(self, writer: object, text: str, style: Style = "plain") -> str:
         """Return running text that goes on where the writer left off; line ends at the end wait for what follows."""
-        if writer is self._writer:
-            begun = ""
-        else:
+        begun = ""
+        if writer is not self._writer:
             begun = self.end_line()
         text = self._line_ends + visible(text)
         shown = text.rstrip("\n")
@@ -92,10 +91,9 @@ class Pen:
         return ""
 
     def _styled(self, text: str, style: Style) -> str:
+        code = None
         if self.is_colourful:
             code = _CODES.get(style)
-        else:
-            code = None
         if code is None:
             return text
         return f"\x1b[{code}m{text}\x1b[0m"

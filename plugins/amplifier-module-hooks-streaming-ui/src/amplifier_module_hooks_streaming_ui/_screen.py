@@ -83,10 +83,9 @@ class StreamScreen:
             if self._is_gone or (self._is_stuck and self._waiting > self.max_waiting):
                 self._left_out += len(text)
                 return
+            last = None
             if self._pieces:
                 last = self._pieces[-1]
-            else:
-                last = None
             if joins and last is not None and last.paint is paint:
                 last.texts.append(text)
             else:

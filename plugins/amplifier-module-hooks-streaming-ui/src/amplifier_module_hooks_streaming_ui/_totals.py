@@ -44,10 +44,9 @@ class TurnTotals:
         parts = [_counted(self.requests, "request"), _counted(self.calls, "tool call")]
         usage = self.usage
         if usage is not None:
+            cached = ""
             if usage.cache_read_tokens:
                 cached = f" ({usage.cache_read_tokens:,} cached)"
-            else:
-                cached = ""
             parts = [
                 f"tokens: {usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out",
                 *parts,

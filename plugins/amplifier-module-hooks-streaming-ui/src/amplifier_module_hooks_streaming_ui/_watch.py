@@ -265,10 +265,9 @@ class SessionDisplay:
         """Show a message."""
         level = data.get("level", "info")
         style: Style
+        style = "plain"
         if level == "error":
             style = "bad"
-        else:
-            style = "plain"
         self._say(
             f"{level}: {data['message']} ({data.get('source', 'unknown')})", style
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from amplifier_module_hooks_todo_reminder.config import ReminderConfig
-from amplifier_module_hooks_todo_reminder.reminder import mount
+from amplifier_module_hooks_todo_reminder.reminder import ReminderConfig, mount
 
 __all__ = ["ReminderConfig", "mount"]

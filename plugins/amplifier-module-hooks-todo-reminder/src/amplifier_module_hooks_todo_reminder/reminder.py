@@ -1,4 +1,4 @@
-"""The reminder: what is left of the plan, behind the last message of a request."""
+"""The reminder: what is left of the plan, behind the last message of a request; and what can be set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_kit.injections import longest_injection
 from amplifier_kit.todos import TodoItem, TodoList, TodoStatus, todos_of
-from amplifier_module_hooks_todo_reminder.config import ReminderConfig
+from amplifier_sdk.bounds import amount
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import (
@@ -21,9 +21,9 @@ from amplifier_sdk.events import (
     ToolPost,
 )
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.results import HookResult
+from amplifier_sdk.results import HookResult, InjectionRole
 
-__all__ = ["mount"]
+__all__ = ["ReminderConfig", "mount"]
 
 _NAME: Final = "hooks-todo-reminder"
 _LONGEST: Final = 6_000
@@ -122,3 +122,19 @@ def _lines(items: Sequence[TodoItem], most: int) -> str:
             f"({len(left) - len(kept)} more to do and {done} done: read them with the todo tool)",
         ]
     )
+
+
+@attrs.frozen(kw_only=True)
+class ReminderConfig:
+    """What `config` of the plan may hold.
+
+    Args:
+        inject_role: the role of a reminder that is a message of its own.
+        priority: when the module is asked among the handlers of a request; lower is earlier.
+        recent_tool_threshold: how many tool calls may pass after the model wrote or read the plan before it is
+            reminded; 0 reminds it with every request.
+    """
+
+    inject_role: InjectionRole = "user"
+    priority: int = 10
+    recent_tool_threshold: int = attrs.field(default=3, validator=amount)

@@ -19,8 +19,7 @@ from amplifier_kit.selection import (
     ProviderResolution,
     ToolFailed,
 )
-from amplifier_module_loop_events._selection import select_tool
-from amplifier_module_loop_events._votes import winning_vote
+from amplifier_module_loop_events._selection import select_tool, winning_vote
 from amplifier_sdk import Coordinator, HookResult, Loop, Turn, orchestrator
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.chat import ChatResponse, ToolCall, ToolChoice

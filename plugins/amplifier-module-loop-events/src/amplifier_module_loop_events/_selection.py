@@ -1,6 +1,15 @@
-"""Which tool answers a call: the one that the model named, unless handlers say otherwise."""
+"""Which tool answers a call: the one that the model named, unless handlers vote otherwise.
+
+A handler answers with `data` of the form `{"choice": NAME, "score": NUMBER, "reason": TEXT}`. The highest score
+wins. What would be taken without any vote has the score 0: a vote must be above it, so that a handler may also
+vote against a name by a score below. Of equal scores the first counts, in the handlers' order. An answer of
+another form, for a name that is no candidate, or too late, is no vote.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import attrs
 
@@ -12,12 +21,12 @@ from amplifier_kit.selection import (
     ToolSelected,
     ToolSelecting,
 )
-from amplifier_module_loop_events._votes import winning_vote
 from amplifier_sdk import Turn
 from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.contracts import Hooks
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["SelectedCall", "select_tool"]
+__all__ = ["SelectedCall", "Vote", "select_tool", "winning_vote"]
 
 
 @attrs.frozen(kw_only=True)
@@ -73,3 +82,54 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> SelectedCal
     return SelectedCall(
         call=call if name == call.name else attrs.evolve(call, name=name)
     )
+
+
+@attrs.frozen(kw_only=True)
+class Vote:
+    """One handler's answer."""
+
+    choice: str
+    score: float
+    reason: str = ""
+
+
+async def winning_vote(
+    hooks: Hooks,
+    event: str,
+    data: Mapping[str, object],
+    candidates: Sequence[str],
+    timeout: float,
+) -> Vote | None:
+    """Ask the handlers of an event, and return the vote that wins, or `None`.
+
+    Args:
+        hooks: the registry.
+        event: what the handlers are asked.
+        data: what they see.
+        candidates: the names that may be chosen.
+        timeout: seconds for each handler.
+    """
+    if not hooks.has_handlers(event):
+        return None
+    best: Vote | None = None
+    for answer in await hooks.emit_and_collect(event, data, timeout):
+        vote = _read(answer, candidates)
+        if vote is not None and vote.score > (0.0 if best is None else best.score):
+            best = vote
+    return best
+
+
+def _read(answer: Mapping[str, object], candidates: Sequence[str]) -> Vote | None:
+    choice = answer.get("choice")
+    score = answer.get("score", 1.0)
+    reason = answer.get("reason", "")
+    if not isinstance(choice, str) or choice not in candidates:
+        return None
+    if (
+        isinstance(score, bool)
+        or not isinstance(score, (int, float))
+        # Infinity would win over every reason, and NaN compares as nothing.
+        or not isfinite(score)
+    ):
+        return None
+    return Vote(choice=choice, score=float(score), reason=str(reason))

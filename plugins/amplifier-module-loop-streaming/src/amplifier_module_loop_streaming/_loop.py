@@ -60,7 +60,13 @@ class StreamingLoop(Loop):
         while True:
             await turn.take_steering()
             if self._pause:
-                await self._wait(turn)
+                delay = self._asked_at + self._pause - anyio.current_time()
+                if delay > 0:
+                    if turn.hooks.has_handlers(RATE_LIMIT_DELAY):
+                        await turn.hooks.emit(
+                            RATE_LIMIT_DELAY, RateLimitDelay(delay=delay)
+                        )
+                    await anyio.sleep(delay)
             try:
                 response = await turn.complete(tool_choice=choice)
             finally:
@@ -70,11 +76,3 @@ class StreamingLoop(Loop):
                 return response.text
             await turn.run_tools(response.tool_calls)
             choice = None
-
-    async def _wait(self, turn: Turn) -> None:
-        """Wait until the next request may be sent."""
-        delay = self._asked_at + self._pause - anyio.current_time()
-        if delay > 0:
-            if turn.hooks.has_handlers(RATE_LIMIT_DELAY):
-                await turn.hooks.emit(RATE_LIMIT_DELAY, RateLimitDelay(delay=delay))
-            await anyio.sleep(delay)

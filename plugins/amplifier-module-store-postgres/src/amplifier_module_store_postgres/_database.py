@@ -182,7 +182,10 @@ def connect(url: str) -> Connection:
     with _translated(url):
         connection = psycopg.connect(url, autocommit=True, **_NETWORK)  # type: ignore[arg-type]  # libpq's own options
         try:
-            _configure(connection)
+            # not by options at its start, which poolers between do not pass on
+            for name, seconds in _LIMITS.items():
+                limit = f"{seconds:g}s"
+                connection.execute("SELECT set_config(%s, %s, false)", (name, limit))
         except BaseException:
             connection.close()
             raise
@@ -192,13 +195,6 @@ def connect(url: str) -> Connection:
 def _prepare(url: str) -> None:
     with _translated(url), connect(url) as connection:
         migrate(connection)
-
-
-def _configure(connection: Connection) -> None:
-    """Limit the statements of a connection; not by options at its start, which poolers between do not pass on."""
-    for name, seconds in _LIMITS.items():
-        limit = f"{seconds:g}s"
-        connection.execute("SELECT set_config(%s, %s, false)", (name, limit))
 
 
 @contextmanager

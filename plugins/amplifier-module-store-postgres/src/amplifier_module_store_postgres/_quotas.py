@@ -14,7 +14,7 @@ from uuid import uuid4
 import attrs
 
 from amplifier_kit.quotas import Balance, Claim, Refusal, Reservation
-from amplifier_kit.windows import Bucket, balance_of, bucket_of, refused
+from amplifier_kit.windows import balance_of, bucket_of, refused
 from amplifier_module_store_postgres._database import Connection, Database
 
 __all__ = ["PostgresQuotas"]
@@ -142,7 +142,8 @@ def _reserve(
     made = Reservation(reservation_id=uuid4().hex)
     now = _now(connection)
     buckets = [bucket_of(claim.account, claim.window, now) for claim in claims]
-    names, windows = _columns(buckets)
+    names = [account for account, _ in buckets]
+    windows = [name for _, name in buckets]
     wanted = (namespace, names, windows)
     connection.execute(_MAKE, wanted)
     locked = connection.execute(_LOCK, wanted).fetchall()
@@ -208,7 +209,3 @@ def _pauses(connection: Connection, namespace: str) -> Mapping[str, float]:
 def _now(connection: Connection) -> float:
     ((now,),) = connection.execute(_NOW).fetchall()
     return float(now)
-
-
-def _columns(buckets: Sequence[Bucket]) -> tuple[list[str], list[str]]:
-    return [account for account, _ in buckets], [name for _, name in buckets]
