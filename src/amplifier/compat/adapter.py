@@ -85,7 +85,12 @@ def _mounting(
             result = await mount(view, dict(config))
         else:
             result = await cast("Callable[[object], Awaitable[object]]", mount)(view)
-        return _returned(result, view)
+        # a clean-up, or an instance that is mounted nowhere; a dict of metadata is information for nobody
+        from amplifier.compat.mounts import mounted_alone
+
+        if isroutine(result) or isinstance(result, partial):
+            return result
+        return mounted_alone(result, view)
 
     return mount_original  # type: ignore[return-value]  # the contract's names
 
@@ -109,18 +114,6 @@ def _view(coordinator: Coordinator) -> object:
     ):
         return ModuleCoordinator.over(given)
     return given
-
-
-def _returned(result: object, view: object) -> object:
-    """Return what the session takes of what a mount returned: a clean-up, or an instance that is mounted nowhere.
-
-    Anything else, such as a dict of metadata, is information for nobody.
-    """
-    from amplifier.compat.mounts import mounted_alone
-
-    if isroutine(result) or isinstance(result, partial):
-        return result
-    return mounted_alone(result, view)
 
 
 class _Package(ModuleType):

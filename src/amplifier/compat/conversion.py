@@ -7,7 +7,7 @@ made of a history, of which the next request is nearly always the continuation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, cast, overload
+from typing import Final, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel
 
@@ -22,7 +22,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.messages import Message, Role
+from amplifier_sdk.messages import Message
 
 __all__ = [
     "RequestWriter",
@@ -59,6 +59,7 @@ FINISH_REASONS: Final[Mapping[str, str]] = {
 }
 """The vendors' words for why an answer ended, in small letters, and the SDK's. Original providers pass them on."""
 
+T = TypeVar("T")
 _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 _ORIGINAL: Final = "_original"
 """Where an answer has the one that it was made of."""
@@ -99,7 +100,9 @@ class RequestWriter:
             stream=False,
             metadata=_dict_or_none(request.metadata),
             model=request.model,
-            tool_choice=_choice(request.tool_choice),
+            tool_choice=cast(
+                "str | dict[str, object] | None", plain_copy(request.tool_choice)
+            ),
             stop=None if request.stop is None else list(request.stop),
             reasoning_effort=request.reasoning_effort,
             timeout=request.timeout,
@@ -249,23 +252,20 @@ def native_message(message: object) -> Message:
     if isinstance(message, Message):
         return message
     # nearly every message of nearly every history
-    if type(message) is message_models.Message and _is_plain(message):
+    if (
+        type(message) is message_models.Message
+        and type(message.content) is str
+        and message.role != "function"
+        and not message.model_extra
+        and message.metadata is None
+    ):
         return Message(
-            role=cast("Role", message.role),
-            content=cast("str", message.content),
+            role=message.role,
+            content=message.content,
             name=message.name,
             tool_call_id=message.tool_call_id,
         )
     return Message.from_dict(cast("JSONObject", plain_copy(message)))
-
-
-def _is_plain(message: message_models.Message) -> bool:
-    return (
-        type(message.content) is str
-        and message.role != "function"
-        and not message.model_extra
-        and message.metadata is None
-    )
 
 
 def _native_spec(spec: message_models.ToolSpec) -> chat.ToolSpec:
@@ -295,8 +295,8 @@ def native_response(
     native = chat.ChatResponse(
         content=[native_block(block) for block in response.content or ()],
         tool_calls=tuple(native_call(call) for call in calls) if calls else None,
-        usage=_native_usage(response.usage),
-        degradation=_native_degradation(response.degradation),
+        usage=_native(response.usage, chat.Usage),
+        degradation=_native(response.degradation, chat.Degradation),
         finish_reason=_finish_reason(response.finish_reason),
         metadata=_json(response.metadata),
     )
@@ -340,16 +340,10 @@ def native_call(call: object) -> chat.ToolCall:
     )
 
 
-def _native_usage(usage: object) -> chat.Usage | None:
-    if usage is None:
+def _native(value: object, kind: type[T]) -> T | None:
+    if value is None:
         return None
-    return from_json(cast("JSONValue", plain_copy(usage)), chat.Usage)
-
-
-def _native_degradation(degradation: object) -> chat.Degradation | None:
-    if degradation is None:
-        return None
-    return from_json(cast("JSONValue", plain_copy(degradation)), chat.Degradation)
+    return from_json(cast("JSONValue", plain_copy(value)), kind)
 
 
 def original_response(response: chat.ChatResponse) -> message_models.ChatResponse:
@@ -416,12 +410,6 @@ def _dict_or_none(value: Mapping[str, JSONValue] | None) -> dict[str, object] | 
     if value is None:
         return None
     return cast("dict[str, object]", plain_copy(value))
-
-
-def _choice(choice: chat.ToolChoice | None) -> str | dict[str, object] | None:
-    if isinstance(choice, Mapping):
-        return dict(choice)
-    return choice
 
 
 def _json(value: object) -> JSONObject | None:

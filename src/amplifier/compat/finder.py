@@ -73,7 +73,11 @@ class OriginalFinder:
             home = f"{HOME}.{rest}"
         else:
             home = HOME
-            _require_pydantic()
+            if find_spec("pydantic") is None:
+                raise ModuleNotFoundError(
+                    f"{NAME!r} is provided by the extra 'compat': {install_command('amplifier[compat]')}",
+                    name=NAME,
+                )
             _share_with_children()
         found = find_spec(home)
         if found is None:
@@ -119,14 +123,6 @@ def install() -> None:
             sys.meta_path.remove(FINDER)
         sys.meta_path.insert(0, FINDER)
     _share_with_children()
-
-
-def _require_pydantic() -> None:
-    if find_spec("pydantic") is None:
-        raise ModuleNotFoundError(
-            f"{NAME!r} is provided by the extra 'compat': {install_command('amplifier[compat]')}",
-            name=NAME,
-        )
 
 
 def _share_with_children() -> None:

@@ -40,7 +40,7 @@ class OriginalHandler:
         self, event: str, data: Mapping[str, object], /
     ) -> HookResult | None:
         """Call the handler with a copy of the data and read its answer."""
-        answer = self.handler(str(event), _copied(data))
+        answer = self.handler(str(event), cast("dict[str, object]", plain_copy(data)))
         if isawaitable(answer):
             answer = await answer
         if answer is None or answer == {}:
@@ -48,14 +48,15 @@ class OriginalHandler:
         result = native_hook_result(answer)
         if result.action != "modify" or result.data is None:
             return result
-        changes = _changes(result.data, data)
+        # the copy of a value that the handler sends back as it got it is no change of it
+        changes = {
+            key: value
+            for key, value in result.data.items()
+            if key not in data or plain_copy(value) != plain_copy(data[key])
+        }
         if event == TOOL_POST:
             changes = {key: _result(key, value) for key, value in changes.items()}
         return attrs.evolve(result, data=changes)
-
-
-def _copied(data: Mapping[str, object]) -> dict[str, object]:
-    return cast("dict[str, object]", plain_copy(data))
 
 
 def _result(key: str, value: object) -> object:
@@ -63,14 +64,3 @@ def _result(key: str, value: object) -> object:
     if key not in _RESULTS or isinstance(value, (Mapping, ToolResult)) or value is None:
         return value
     return ToolResult(output=cast("JSONValue", plain_copy(value)))
-
-
-def _changes(
-    answered: Mapping[str, object], data: Mapping[str, object]
-) -> dict[str, object]:
-    """Leave out what the handler sends back as it got it: the copy of a value is no change of it."""
-    return {
-        key: value
-        for key, value in answered.items()
-        if key not in data or plain_copy(value) != plain_copy(data[key])
-    }

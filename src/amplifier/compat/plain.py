@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from operator import attrgetter, methodcaller
 from typing import Final, TypeAlias, cast, get_args
 
 import attrs
@@ -150,8 +151,13 @@ def _dataclass(value: object, depth: int) -> object:
     }
 
 
-def _content(value: object, depth: int) -> object:
-    return plain_copy(cast("content_models.ContentBlock", value).to_dict(), depth)
+def _after(convert: Callable[..., object]) -> _Write:  # type: ignore[explicit-any]  # of any class
+    """Write what a conversion makes of a value."""
+
+    def write(value: object, depth: int) -> object:
+        return plain_copy(convert(value), depth)
+
+    return write
 
 
 def _result(value: object, depth: int) -> object:
@@ -165,24 +171,8 @@ def _result(value: object, depth: int) -> object:
     return written
 
 
-def _message(value: object, depth: int) -> object:
-    return plain_copy(cast("Message", value).to_dict(), depth)
-
-
-def _sdk_block(value: object, depth: int) -> object:
-    return plain_copy(block_to_dict(cast("ContentBlock", value)), depth)
-
-
-def _hook_result(value: object, depth: int) -> object:
-    return plain_copy(cast("models.HookResult", value).model_dump(), depth)
-
-
 def _text(value: object, _: int) -> object:
     return str(value)
-
-
-def _enum(value: object, depth: int) -> object:
-    return plain_copy(cast("Enum", value).value, depth)
 
 
 def _string(value: object, _: int) -> object:
@@ -199,15 +189,15 @@ def _other(value: object, _: int) -> object:
 _BLOCKS: Final = get_args(ContentBlock)
 _BY_BASE: Final[tuple[tuple[tuple[type, ...], _Write], ...]] = (
     ((Secret,), _other),
-    ((Enum,), _enum),
+    ((Enum,), _after(attrgetter("value"))),
     ((str,), _string),
     ((Decimal,), _text),
     ((int, float), _other),
-    ((models.HookResult,), _hook_result),
+    ((models.HookResult,), _after(methodcaller("model_dump"))),
     ((ToolResult,), _result),
-    ((Message,), _message),
-    (_BLOCKS, _sdk_block),
-    ((content_models.ContentBlock,), _content),
+    ((Message,), _after(methodcaller("to_dict"))),
+    (_BLOCKS, _after(block_to_dict)),
+    ((content_models.ContentBlock,), _after(methodcaller("to_dict"))),
     ((BaseModel,), _model),
     ((Mapping,), _mapping),
     ((bytes, bytearray), _other),

@@ -140,7 +140,7 @@ def imports_of(file: Path) -> Iterator[ModuleImport]:
 
 def _imports_in(node: ast.AST, file: Path) -> Iterator[ModuleImport]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and _is_for_checkers(child.test):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             for part in child.orelse:
                 yield from _imports_in(part, file)
             continue
@@ -151,7 +151,3 @@ def _imports_in(node: ast.AST, file: Path) -> Iterator[ModuleImport]:
             for alias in child.names:
                 yield ModuleImport(child.module, alias.name, file, child.lineno)
         yield from _imports_in(child, file)
-
-
-def _is_for_checkers(test: ast.expr) -> bool:
-    return "TYPE_CHECKING" in ast.unparse(test)

@@ -63,7 +63,12 @@ class ModuleCoordinator(KernelCoordinator):
             name: given.get(name, getattr(session, name, None))
             for name in ("session_id", "parent_id", "config")
         }
-        config = _plan_of(fields["config"])
+        # a session-like object may have a pydantic model
+        config = fields["config"]
+        write: object = getattr(config, "model_dump", None)
+        if callable(write):
+            config = write()
+        config = cast("dict[str, object]", config or {})
         super().__init__(
             None,
             approval_system,
@@ -205,14 +210,6 @@ def _refuse_hooks(mount_point: str) -> None:
         raise ValueError(
             "Hooks should be registered with 'coordinator.hooks.register', not mounted"
         )
-
-
-def _plan_of(config: object) -> dict[str, object]:
-    """Return the plan of a session-like object, which may be a pydantic model."""
-    write: object = getattr(config, "model_dump", None)
-    if callable(write):
-        config = write()
-    return cast("dict[str, object]", config or {})
 
 
 def _settings(config: Mapping[str, object]) -> SessionSettings:

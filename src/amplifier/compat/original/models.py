@@ -188,10 +188,8 @@ class HookResult(_PydanticMethods, results.HookResult):
     def __init__(self, **fields: Any) -> None:
         model = _HookResultFields(**fields)
         checked = dict(model)
-        injections, options = (
-            checked.pop("context_injections"),
-            checked.pop("approval_options"),
-        )
+        injections = checked.pop("context_injections")
+        options = checked.pop("approval_options")
         super().__init__(**checked)
         # lists, as the original has them
         vars(self).update(
@@ -285,7 +283,13 @@ class ToolResult(_PydanticMethods, results.ToolResult):
             return "Error: Failed" if text == "Failed" else text
         if isinstance(self.output, (dict, list)):
             return json.dumps(self.output, default=str)
-        return _printable(str(self.output))
+        # without lone surrogates, and control characters but for tabs and line ends
+        return "".join(
+            character
+            for character in str(self.output)
+            if (character >= " " and not "\ud800" <= character <= "\udfff")
+            or character in "\t\n\r"
+        )
 
     def safe_hook_presentation(self) -> dict[str, Any]:
         """Write the result as the data of an event: JSON, without the bytes of images."""
@@ -307,16 +311,6 @@ class ToolResult(_PydanticMethods, results.ToolResult):
         if self.output is None:
             return "Success"
         return str(self.output)
-
-
-def _printable(text: str) -> str:
-    """Leave out lone surrogates, and control characters but for tabs and line ends."""
-    return "".join(
-        character
-        for character in text
-        if (character >= " " and not "\ud800" <= character <= "\udfff")
-        or character in "\t\n\r"
-    )
 
 
 class Pricing(BaseModel):

@@ -95,55 +95,31 @@ def _mount(path: Path | None, coordinator: MockCoordinator, portal: Portal) -> o
     return returned
 
 
-def _only(
-    point: str,
-    module_path: Path | None,
-    coordinator: MockCoordinator,
-    portal: Portal,
-) -> Iterator[object]:
-    """Yield what the module mounted at a point, or returned; it is released afterwards."""
-    returned = _mount(module_path, coordinator, portal)
-    mounted = [
-        call["module"]
-        for call in coordinator.mount_history
-        if call["mount_point"] == point
-    ]
-    if not mounted and (returned is None or callable(returned)):
-        pytest.skip(f"the module mounted nothing at {point!r}")
-    yield (mounted or [returned])[0]
-    portal.call(coordinator.cleanup)
+def _mounted_at(point: str, what: str) -> Callable[..., Iterator[object]]:  # type: ignore[explicit-any]  # a fixture
+    """Make the fixture of what the module mounts at a point, or returns; it is released afterwards."""
+
+    def mounted_module(
+        module_path: Path | None, coordinator: MockCoordinator, original_portal: Portal
+    ) -> Iterator[object]:
+        returned = _mount(module_path, coordinator, original_portal)
+        mounted = [
+            call["module"]
+            for call in coordinator.mount_history
+            if call["mount_point"] == point
+        ]
+        if not mounted and (returned is None or callable(returned)):
+            pytest.skip(f"the module mounted nothing at {point!r}")
+        yield (mounted or [returned])[0]
+        original_portal.call(coordinator.cleanup)
+
+    mounted_module.__doc__ = f"The first {what} that the module under test mounts."
+    return pytest.fixture(mounted_module)
 
 
-@pytest.fixture
-def provider_module(
-    module_path: Path | None, coordinator: MockCoordinator, original_portal: Portal
-) -> Iterator[object]:
-    """The first provider that the module under test mounts."""
-    yield from _only("providers", module_path, coordinator, original_portal)
-
-
-@pytest.fixture
-def tool_module(
-    module_path: Path | None, coordinator: MockCoordinator, original_portal: Portal
-) -> Iterator[object]:
-    """The first tool that the module under test mounts."""
-    yield from _only("tools", module_path, coordinator, original_portal)
-
-
-@pytest.fixture
-def orchestrator_module(
-    module_path: Path | None, coordinator: MockCoordinator, original_portal: Portal
-) -> Iterator[object]:
-    """The orchestrator that the module under test mounts."""
-    yield from _only("orchestrator", module_path, coordinator, original_portal)
-
-
-@pytest.fixture
-def context_module(
-    module_path: Path | None, coordinator: MockCoordinator, original_portal: Portal
-) -> Iterator[object]:
-    """The context manager that the module under test mounts."""
-    yield from _only("context", module_path, coordinator, original_portal)
+provider_module = _mounted_at("providers", "provider")
+tool_module = _mounted_at("tools", "tool")
+orchestrator_module = _mounted_at("orchestrator", "orchestrator")
+context_module = _mounted_at("context", "context manager")
 
 
 @pytest.fixture
