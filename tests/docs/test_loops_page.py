@@ -1,4 +1,4 @@
-"""The page of loops lists exactly the events that loops send, with their keys, and the states in which a turn ends."""
+"""The pages list exactly the events that loops send, with their keys, and the states in which a turn ends."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from amplifier_sdk.events import ALL_EVENTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "concepts" / "loops.md").read_text("utf-8")
+EVENTS: Final = (ROOT / "docs" / "reference" / "events.md").read_text("utf-8")
 ROW: Final = re.compile(
     r"^\| `(?P<event>[a-z_]+:[a-z_]+)` \| `(?P<constant>\w+)` \| .*? \| (?P<keys>.*?) \|$",
     re.MULTILINE,
@@ -55,7 +56,9 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
 def test_the_page_lists_every_event_of_a_loop_with_its_keys() -> None:
     listed = [
         (row["event"], row["constant"], re.findall(r"`(\w+)`", row["keys"]))
-        for row in ROW.finditer(PAGE)
+        for row in ROW.finditer(
+            EVENTS.split("\n## Events of loops\n")[1].split("\n## ")[0]
+        )
     ]
 
     assert sorted(listed) == sorted(_declared())
