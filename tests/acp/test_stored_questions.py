@@ -245,6 +245,24 @@ async def test_a_prompt_ends_the_turn_that_waits(left: Left) -> None:
     assert statuses(editor, "question") == ["pending", "completed"]
 
 
+async def test_a_turn_left_while_its_session_is_loaded_stays(
+    left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process suspends it between the look whether something waits, and the opening."""
+    monkeypatch.setattr("amplifier.acp.agent.left_turn", lambda _: None)
+    async with editing(left.folder) as editor:
+        await left.load(editor)
+        await editor.until(has_told(editor, "and a prompt ends it"))
+        await editor.request("session/close", sessionId=left.session)
+        (stored,) = await left.questions()
+        await left.load(editor)
+        await editor.prompt(left.session, text_block("Something else."))
+    (ended,) = await left.questions()
+
+    assert not stored.is_void
+    assert ended.is_void
+
+
 async def test_an_answered_turn_continues_when_it_is_loaded(left: Left) -> None:
     (question,) = await left.questions()
     await left.store.answer(question.question_id, "Allow once", by="Bo")

@@ -25,12 +25,13 @@ from amplifier.acp.prompts import read_prompt
 from amplifier.acp.session import AcpSession
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
-from amplifier.app.sessions.later_turns import LaterTurn
+from amplifier.app.sessions.later_turns import LaterTurn, left_turn
 from amplifier.app.sessions.selection import (
     SelectedSession,
     SessionSelector,
     select_session,
 )
+from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -172,7 +173,8 @@ class AcpAgent:
             session_id = selected.record.session_id
             later = None
             if wanted is not None and selected.store is not None:
-                later = await LaterTurn.left_in(selected.store, session_id)
+                folder = selected.store.folder(session_id)
+                later = await to_thread.run_sync(_left_turn, folder)
             session = AcpSession(
                 selected=selected,
                 send=partial(self._send, session_id),
@@ -249,6 +251,12 @@ class AcpAgent:
     async def _ask(self, session_id: str, question: JSONObject) -> JSONValue:
         params: JSONObject = {"sessionId": session_id, **question}
         return await self._peer.request("session/request_permission", params)
+
+
+def _left_turn(folder: Path) -> LaterTurn | None:
+    """Return the turn of a session that waits for answers or was given them; `None` while somebody runs it."""
+    left = None if holder_of(folder) is not None else left_turn(folder)
+    return None if left is None else left[0]
 
 
 def _listed(session: StoredSession) -> JSONObject:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from", "waiting_line"]
+__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from"]
 
 _ALLOWS: Final = "allow"
 
@@ -32,14 +32,6 @@ def tell_question(event: JSONObject) -> None:
             notice(f"question {id_} was answered {one_line(str(event['option']), 200)}")
         case _:
             notice(f"question {id_} was withdrawn")
-
-
-def waiting_line(question: StoredQuestion) -> str:
-    """Say in one line what a question asks, and how it is answered."""
-    id_ = question.question_id[:SHOWN_ID]
-    command = answer_command(id_, is_approval=question.schema is None)
-    asked = one_line(question.prompt, 200)
-    return f"question {id_} waits: {asked}; {command} continues the turn"
 
 
 def answer_from(question: StoredQuestion, text: str | None) -> str:

@@ -218,6 +218,14 @@ async def test_a_child_that_somebody_else_resumes_counts_as_well(turns: Turns) -
         assert kept.spending["total_tokens"] == 140
 
 
+async def test_a_turn_that_is_not_ended_is_charged_nothing(turns: Turns) -> None:
+    await turns.cut_off(100, (SCOUT, 40))
+    async with turns.store.open(record()) as kept:
+        await charge_cut_off(turns.store, kept)
+    async with turns.store.open(record()) as kept:
+        assert kept.spending["total_tokens"] == 100
+
+
 @pytest.mark.parametrize("order", [*permutations(("s1", SCOUT_ID, NESTED_ID))])
 async def test_it_does_not_matter_who_is_resumed_first(
     turns: Turns, order: tuple[str, ...]

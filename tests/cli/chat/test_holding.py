@@ -21,7 +21,6 @@ from amplifier.app.sessions.selection import SessionSelector
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._history import HistoryFile
 from amplifier.cli._chat.chat_session import converse
-from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import write
 from tests.cli.programs import BACKENDS, call, write_plan
@@ -81,19 +80,40 @@ def test_a_chat_is_held_kept_and_goes_on(
     )
 
 
-def test_a_chat_leaves_what_waits_for_an_answer(tmp_path: Path, shop: Places) -> None:
+@BACKENDS
+def test_a_chat_leaves_what_waits_for_an_answer(
+    tmp_path: Path, backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = write_plan(tmp_path, [TALKS, "The end."], "tool-trials", "hooks-asks")
     call("run", "--plan", str(plan), "--ask-later", "go", expect=3)
-    with typed("\x04"), pytest.raises(ConfigError, match="waits: speak") as refused:
-        converse(
-            PlanOptions(), SessionSelector(latest=True), backend="asyncio", debug=False
-        )
     (asked,) = json.loads(call("questions", "list", "--json").stdout)
-    answered = call("answer", asked["question_id"], "deny")
+    id_ = asked["question_id"]
+    latest = SessionSelector(latest=True)
+    told = list[str]()
+    for keys in ("/status\r\x04", "\x04"):
+        with typed(keys):
+            converse(PlanOptions(), latest, backend=backend, debug=False)
+        told.append(capsys.readouterr().err)
+        call("answer", id_, "deny", "--no-run")
+    continued = call("answer", id_, "deny")
 
-    assert f"'amplifier answer {asked['question_id'][:12]} allow'" in str(refused.value)
-    assert "PROMPT" in str(refused.value)
-    assert "The end." in answered.stdout
+    assert f"question {id_[:12]} waits: speak" in told[0]
+    assert f"'amplifier answer {id_[:12]} allow' or 'deny' continues" in told[0]
+    assert "and a prompt ends it" in told[0]
+    assert f"question {id_[:12]} was answered and not continued" in told[1]
+    assert "The end." in continued.stdout
+
+
+def test_a_prompt_of_a_chat_ends_what_waited(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, [TALKS, "The end."], "tool-trials", "hooks-asks")
+    call("run", "--plan", str(plan), "--ask-later", "go", expect=3)
+    (asked,) = json.loads(call("questions", "list", "--json").stdout)
+    latest = SessionSelector(latest=True)
+    with typed("And now?\r\x04"):
+        converse(PlanOptions(), latest, backend="asyncio", debug=False)
+    refused = call("answer", asked["question_id"], "deny", expect=1)
+
+    assert "withdrawn by its session" in refused.output
 
 
 def test_of_a_long_turn_the_end_is_shown_again(

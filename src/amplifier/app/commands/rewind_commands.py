@@ -85,6 +85,8 @@ class RewindCommands(TalkCommands):
 
     async def _go_back(self, first: int, what: _What | None) -> CommandAnswer:
         """Give up the turns from a number on, counted from 0; files first, since those may refuse."""
+        if what != "files":
+            self.talk.require_over()
         count = len(self.talk.starts) - first
         is_with_files = what != "conversation"
         if what is None:

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.commands.modes import PlanMode, SessionModes
 from amplifier.app.sessions.opened import OpenSession
-from amplifier_kit.commands import WrittenText
+from amplifier_kit.commands import CommandError, WrittenText
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
@@ -104,12 +104,24 @@ class Talk:
         _, said = await self._history()
         return said
 
+    def require_over(self) -> None:
+        """Refuse to change the history while a turn of it was left until a person answers.
+
+        Raises:
+            CommandError: one was.
+        """
+        if self.opened.left:
+            told = "The last turn waits for an answer, and continues with the history as it is; a prompt ends it"
+            raise CommandError(told)
+
     async def forget(self, first: int) -> None:
         """Give up the turns from a number on, counted from 0; the files that they changed stay.
 
         Raises:
+            CommandError: the last turn was left until a person answers.
             OSError: it could not be stored.
         """
+        self.require_over()
         instructions, said = await self._history()
         starts = self.starts[:first]
         await self.opened.rewrite(
@@ -121,8 +133,10 @@ class Talk:
         """Give up the whole conversation; the agent's instruction stays.
 
         Raises:
+            CommandError: the last turn was left until a person answers.
             OSError: it could not be stored.
         """
+        self.require_over()
         instructions, _ = await self._history()
         await self.opened.rewrite(instructions, turns=0)
         self.starts.clear()
@@ -144,11 +158,19 @@ class TalkCommands:
 
 
 def _stored_turns(opened: OpenSession) -> dict[int, str]:
-    if opened.kept is None:
+    """Return the turns of a stored session, by where they begin."""
+    kept = opened.kept
+    if kept is None:
         return {}
-    lines = opened.kept.transcript.lines
-    return {
+    lines = kept.transcript.lines
+    turns = {
         at: line.turn
         for at, line in enumerate(lines)
         if at == 0 or lines[at - 1].turn != line.turn
     }
+    # of one that was left until a person answers only the journal says something
+    at = len(lines)
+    for turn in kept.journal.turns:
+        turns[at] = turn.turn_id
+        at += len(turn.messages)
+    return turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from amplifier.app.instructions.files import load_instructions
 from amplifier.app.store.interrupted import InterruptedTurn
@@ -23,12 +23,16 @@ from amplifier_sdk.redaction import REDACTOR
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
     from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.writer import KeptSession
 
 __all__ = ["instruct", "restore"]
 
 
 async def restore(opened: OpenSession, store: SessionStore | None) -> None:
-    """Go on where the stored session ended; a context that keeps its own history knows better."""
+    """Go on where the stored session ended; a context that keeps its own history knows better.
+
+    A turn that was left until a person answers stays so, until another one begins.
+    """
     kept = opened.kept
     if kept is None or store is None:
         return
@@ -42,11 +46,12 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
         return
     if kept.interrupted is not None:
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
-    turn = kept.interrupted
-    if turn is not None:
-        # it is not continued any more; first, so that what it asked is closed wherever it is over
-        await to_thread.run_sync(void_questions, kept.folder, turn.turn_id)
-    opened.interrupted = await kept.settle()
+    opened.interrupted = turn = kept.interrupted
+    if opened.left:
+        # whoever answers continues it, unless a prompt comes first
+        kept.journal.before_turn.append(partial(_end_left, opened, kept))
+    else:
+        opened.interrupted = await _settle(kept)
     context = coordinator.context
     own = [
         message
@@ -61,6 +66,21 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     elif turn is not None:
         await _answer(context, turn)
     opened.mentions.restore(own or kept.messages)
+
+
+async def _end_left(opened: OpenSession, kept: KeptSession) -> None:
+    with CancelScope(shield=True):
+        await _settle(kept)
+    opened.left = ()
+
+
+async def _settle(kept: KeptSession) -> InterruptedTurn | None:
+    """Store what became of the turn that was interrupted; it is not continued any more."""
+    turn = kept.interrupted
+    if turn is not None:
+        # first, so that what it asked is closed wherever it is over
+        await to_thread.run_sync(void_questions, kept.folder, turn.turn_id)
+    return await kept.settle()
 
 
 async def instruct(opened: OpenSession) -> None:

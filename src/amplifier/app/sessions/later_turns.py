@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -22,7 +23,7 @@ from amplifier.app.questions.stored_prompts import prompt_from_json, prompt_to_j
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.reader import interrupted_turn
 from amplifier.app.store.replica import SessionReplica
-from amplifier.app.store.stored_questions import void_questions
+from amplifier.app.store.stored_questions import read_questions, void_questions
 from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
@@ -30,13 +31,14 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from amplifier.app.sessions.opened import OpenSession
-    from amplifier.app.store.store import SessionStore as ProjectSessions
     from amplifier.app.store.writer import KeptSession
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.stores import SessionStore, StoredQuestion
 
-__all__ = ["LATER", "LaterTurn"]
+__all__ = ["LATER", "LaterTurn", "left_turn"]
 
 LATER: Final = "later.json"
 """The document of a session that has the last turn whose questions wait."""
@@ -90,22 +92,12 @@ class LaterTurn:
         Raises:
             ConfigError: the document cannot be understood.
         """
-        data: bytes | None = None
         if isinstance(store, FileSessionStore):
             # modules keep folders beside it, which no store takes along
-            file = store.files.folder(session_id) / LATER
-            with suppress(FileNotFoundError):
-                data = await to_thread.run_sync(file.read_bytes)
-        else:
-            data = (await store.read_documents(session_id)).get(LATER)
-        if data is None:
-            return None
-        subject = f"{LATER} of session {session_id!r}"
-        try:
-            written = json.loads(data)
-        except ValueError as error:
-            raise ConfigError([Problem("", str(error))], subject=subject) from error
-        return read_config(cls, written, subject=subject)
+            folder = store.files.folder(session_id)
+            return await to_thread.run_sync(_of_folder, folder)
+        data = (await store.read_documents(session_id)).get(LATER)
+        return None if data is None else _read(data, session_id)
 
     @classmethod
     async def asking(
@@ -119,35 +111,6 @@ class LaterTurn:
         known = await cls.of_session(store, question.session_id)
         is_ours = known and question.details.get("turn_id") == known.turn_id
         return known if is_ours else None
-
-    @classmethod
-    async def left_in(cls, files: ProjectSessions, session_id: str) -> LaterTurn | None:
-        """Return the turn of a session that waits for answers, or was given them and not continued.
-
-        `None` where there is none, or whoever runs it has the session open.
-
-        Args:
-            files: the sessions of a project, in its files.
-            session_id: the session.
-
-        Raises:
-            ConfigError: a file of it cannot be understood.
-            OSError: the system refuses.
-        """
-        store = FileSessionStore(files)
-        later = await cls.of_session(store, session_id)
-        if later is None or await store.holder(session_id) is not None:
-            return None
-        asked = await store.questions(session_id)
-        ours = [each for each in asked if is_waited_for(each, later.turn_id)]
-        if any(map(is_open, ours)):
-            return later
-        if all(each.answer is None for each in ours):
-            return None
-        folder = files.folder(session_id)
-        turn = await to_thread.run_sync(interrupted_turn, folder)
-        is_left = turn is not None and turn.turn_id == later.turn_id
-        return later if is_left and turn and not turn.has_ended else None
 
     async def open_questions(
         self, store: SessionStore, session_id: str
@@ -206,20 +169,68 @@ class LaterTurn:
         kept, recorded = opened.kept, opened.turn
         assert kept is not None
         if recorded is None or not recorded.is_begun:
-            content = json.dumps(to_json(attrs.evolve(self, is_begun=True))).encode()
-            await to_thread.run_sync(write_private, kept.folder / LATER, content)
+            kept.journal.before_turn.append(partial(self._store, kept.folder))
         try:
             yield
         finally:
-            if not opened.session.is_suspended:
+            # one that was refused leaves the turn that waits
+            if not opened.left and not opened.session.is_suspended:
                 with anyio.CancelScope(shield=True):
                     await self._withdraw(kept)
+
+    async def _store(self, folder: Path) -> None:
+        content = json.dumps(to_json(attrs.evolve(self, is_begun=True))).encode()
+        await to_thread.run_sync(write_private, folder / LATER, content)
 
     async def _withdraw(self, kept: KeptSession) -> None:
         await to_thread.run_sync(void_questions, kept.folder, self.turn_id)
         replica = kept.journal.replica
         if isinstance(replica, SessionReplica):
             await replica.store.void_questions(replica.lease)
+
+
+def left_turn(folder: Path) -> tuple[LaterTurn, tuple[StoredQuestion, ...]] | None:
+    """Return the last turn of a session that waits for answers, or was given them and not continued, and what it asked.
+
+    `None` where there is none. It blocks: call it in a thread. Only who has the session open knows whether it runs.
+
+    Args:
+        folder: the session's.
+
+    Raises:
+        ConfigError: a file of it cannot be understood.
+        OSError: the system refuses.
+    """
+    later = _of_folder(folder)
+    if later is None:
+        return None
+    asked = tuple(
+        each
+        for each in read_questions(folder).values()
+        if is_waited_for(each, later.turn_id)
+        and (each.answer is not None or is_open(each))
+    )
+    turn = interrupted_turn(folder) if asked else None
+    if turn is None or turn.turn_id != later.turn_id or turn.has_ended:
+        return None
+    return later, asked
+
+
+def _of_folder(folder: Path) -> LaterTurn | None:
+    try:
+        data = (folder / LATER).read_bytes()
+    except FileNotFoundError:
+        return None
+    return _read(data, folder.name)
+
+
+def _read(data: bytes, session_id: str) -> LaterTurn:
+    subject = f"{LATER} of session {session_id!r}"
+    try:
+        written = json.loads(data)
+    except ValueError as error:
+        raise ConfigError([Problem("", str(error))], subject=subject) from error
+    return read_config(LaterTurn, written, subject=subject)
 
 
 def _questions_of(kept: KeptSession) -> QuestionBook:

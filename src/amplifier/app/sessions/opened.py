@@ -33,7 +33,7 @@ from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_metadata
 from amplifier.app.store.writer import KeptSession
 from amplifier.kernel.budgets.expenses import Spending
-from amplifier.kernel.reports import redact_reports_by
+from amplifier.kernel.reports import redact_reports_by, report
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_kit.commands import WrittenText
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import TurnStream
     from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.delegation import BackgroundTask
+    from amplifier_sdk.stores import StoredQuestion
 
 __all__ = ["OpenSession", "open_session"]
 
@@ -71,6 +72,7 @@ class OpenSession:
         instructions: the files of instructions that it began with.
         turn: what is recorded of the turn that is run first, where it was named when the session was opened.
         has_turn: whether that turn came to its end before, so that it is not to be run.
+        left: what the last turn asked that waits for an answer, or was given them all; the next turn ends that one.
     """
 
     session: AmplifierSession
@@ -83,6 +85,7 @@ class OpenSession:
     instructions: Instructions = attrs.field(factory=Instructions)
     turn: RecordedTurn | None = None
     has_turn: bool = False
+    left: tuple[StoredQuestion, ...] = ()
     _spent_before: Spending = attrs.field(factory=Spending)
 
     @property
@@ -132,8 +135,8 @@ class OpenSession:
                 has_begun = True
                 yield events
         finally:
-            # one that was refused leaves the turn that runs to its own journal
-            if has_begun and not self.session.is_suspended:
+            # one that was refused leaves the turn that runs, or waits, to its own journal
+            if has_begun and not self.left and not self.session.is_suspended:
                 await self._store()
 
     def offer_background(self) -> None:
@@ -298,6 +301,7 @@ async def open_session(
             cut_off=cut_off,
             turn=recorded,
             has_turn=_has_ended(kept, turn_id),
+            left=await _left(kept, recorded),
             spent_before=before,
         )
         # Before the modules are mounted: they may ask for capabilities as soon as they
@@ -379,6 +383,25 @@ def _recorded(kept: KeptSession | None, turn_id: str | None) -> RecordedTurn | N
 
 def _has_ended(kept: KeptSession | None, turn_id: str | None) -> bool:
     return kept is not None and turn_id is not None and kept.has_ended(turn_id)
+
+
+async def _left(
+    kept: KeptSession | None, recorded: RecordedTurn | None
+) -> tuple[StoredQuestion, ...]:
+    """Return what the last turn asked, where it was left until a person answers and is not the one that is run."""
+    if kept is None or kept.interrupted is None:
+        return ()
+    if recorded is not None and recorded.is_begun:
+        return ()
+    from amplifier.app.sessions.later_turns import left_turn  # few turns wait
+
+    try:
+        later = await to_thread.run_sync(left_turn, kept.folder)
+    except ConfigError as error:
+        # nobody could continue it
+        report("sessions.left_turn_unread", error, session=kept.record.session_id)
+        return ()
+    return () if later is None else later[1]
 
 
 async def _account(

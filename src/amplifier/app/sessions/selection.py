@@ -11,6 +11,7 @@ import attrs
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.projects.files import find_unread_files
+from amplifier.app.questions.answer_commands import left_lines
 from amplifier.app.sessions.composition import Composition, compose, new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.choice import FILES_OF_PROJECT, StoreChoice
@@ -168,6 +169,7 @@ def opening_notices(
         return
     yield f"The last turn was interrupted: {one_line(turn.prompt, 100)}"
     yield from call_notices(turn)
+    yield from left_lines(opened.left)
     for cut in opened.cut_off:
         record = cut.session.record
         name = one_line(record.agent_name or "A session")

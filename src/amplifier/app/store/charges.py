@@ -32,14 +32,15 @@ __all__ = ["charge_cut_off"]
 async def charge_cut_off(store: SessionStore, kept: KeptSession) -> tuple[CutOff, ...]:
     """Charge to a session's interrupted turn what its children spent for it; call it before `settle`.
 
-    The journal names each turn of a child that is charged, so that it counts once, however
-    often the process is killed in between.
+    That stores it, and the journal names each turn of a child that is charged, so that it counts
+    once, however often the process is killed in between. A turn that is continued is charged
+    nothing: its children are continued with it.
 
     Returns:
         The children whose turns were cut off; none where the session's own was not.
 
     Raises:
-        OSError: it could not be stored.
+        OSError: a child's files cannot be read.
     """
     turn = kept.interrupted
     if turn is None:
@@ -49,7 +50,7 @@ async def charge_cut_off(store: SessionStore, kept: KeptSession) -> tuple[CutOff
     running = [each.turn_id for each in kept.journal.turns]
     for debt in await to_thread.run_sync(_debts_to, store, session_id):
         if debt.is_open_in(turn, running):
-            await kept.journal.charge_child(debt.child, debt.turn_id, debt.to_charge)
+            kept.journal.charge_child(debt.child, debt.turn_id, debt.to_charge)
     return cut_off
 
 

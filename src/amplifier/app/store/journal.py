@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeAlias
 
@@ -78,6 +78,7 @@ class FileJournal:
 
     `turns` are those that it had when it was opened, `turn_id` is the one that it records now, and `works_for` the
     turn of the session's parent that this one is a part of. `replica` gets every record as well, where there is one.
+    `before_turn` is what is done once, before the beginning of the next turn is recorded.
     """
 
     _log: AppendLog
@@ -86,7 +87,9 @@ class FileJournal:
     turn_id: str | None = None
     works_for: str = ""
     replica: JournalReplica | None = None
+    before_turn: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list)
     _clean: _Clean | None = None
+    _charges: list[tuple[str, str, str, Amounts]] = attrs.field(factory=list)
 
     @classmethod
     async def open(cls, path: Path, durability: Durability = "written") -> Self:
@@ -131,6 +134,10 @@ class FileJournal:
         Raises:
             OSError: it was not stored; the turn stops.
         """
+        if isinstance(record, TurnStarted):
+            while self.before_turn:
+                await self.before_turn[0]()
+                del self.before_turn[0]
         written = record
         if self._clean is not None:
             written = await to_thread.run_sync(_cleaned, record, self._clean)
@@ -154,20 +161,26 @@ class FileJournal:
         if self.turn_id is not None:  # else nothing runs that it could be cut off with
             await self._note_child(self.turn_id, session_id, turn_id, spent)
 
-    async def charge_child(self, session_id: str, turn_id: str, spent: Amounts) -> None:
-        """Note what a turn of a child spent that was cut off with the last of `turns`, which counts it from now on.
-
-        Raises:
-            OSError: it was not stored.
-        """
+    def charge_child(self, session_id: str, turn_id: str, spent: Amounts) -> None:
+        """Let the last of `turns` count what a turn of a child spent that was cut off with it; see `note_charges`."""
         *before, last = self.turns
-        await self._note_child(last.turn_id, session_id, turn_id, spent)
+        self._charges.append((last.turn_id, session_id, turn_id, spent))
         charged = attrs.evolve(
             last,
             owed=(*last.owed, spent),
             children=last.children | {(session_id, turn_id)},
         )
         self.turns = (*before, charged)
+
+    async def note_charges(self) -> None:
+        """Store what `charge_child` let the turns count: they are over.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        while self._charges:
+            await self._note_child(*self._charges[0])
+            del self._charges[0]
 
     async def begin_anew(self) -> None:
         """Forget the turns, which are in the transcript.

@@ -235,6 +235,7 @@ class KeptSession:
         turn = self.interrupted
         if turn is None:
             return None
+        await self.journal.note_charges()
         turn_count = self.record.turn_count + len(self.journal.turns)
         record = with_turn(attrs.evolve(self.record, turn_count=turn_count), turn)
         await self.store_turn(turn.turn_id, self.messages, record)

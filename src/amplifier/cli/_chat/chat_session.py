@@ -26,7 +26,7 @@ from amplifier.cli._chat._typed_keys import TypedKeys
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output
-from amplifier.cli._session_selection import choose_session, require_nothing_waits
+from amplifier.cli._session_selection import choose_session
 from amplifier.kernel.groups import open_group
 from amplifier_kit.terminal import has_colour
 
@@ -50,8 +50,6 @@ def converse(
     """Hold a chat until its end; a turn that fails does not end it."""
     configure_logs(debug=debug)
     chosen = choose_session(options, wanted)
-    if wanted.resume is not None or wanted.latest:
-        require_nothing_waits(chosen, wanted.choice)
     while True:
         chat = _Chat(options.first_tool, debug, consent, chosen)
         with chat.output_of_others():
@@ -63,7 +61,6 @@ def converse(
         # What the next session is made of is recorded with it.
         followed = SessionSelector(resume=chat.followed_by, choice=wanted.choice)
         chosen = choose_session(PlanOptions(), followed)
-        require_nothing_waits(chosen, wanted.choice)
 
 
 class _Chat:
