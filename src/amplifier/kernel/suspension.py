@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Suspension"]
 
 
+@attrs.define(eq=False)
+class _RunningCall:
+    """A tool call that runs, and how many of its parts wait: for children's turns, or for a person."""
+
+    waiting: int = 0
+
+
 @attrs.define(eq=False, repr=False)
 class Suspension:
     """Whether the turn that runs in a family of sessions is suspended: `is_done` once it is.
@@ -35,7 +42,7 @@ class Suspension:
     is_done: bool = False
     _is_wanted: bool = False
     _waiting: int = 0
-    _running: dict[Hashable, int] = attrs.field(factory=dict)
+    _running: dict[Hashable, _RunningCall] = attrs.field(factory=dict)
 
     def begin(self, scope: anyio.CancelScope, *, is_root: bool) -> None:
         """Take the scope of a turn that begins, if it is the root's."""
@@ -60,7 +67,7 @@ class Suspension:
     @contextmanager
     def call(self, span: Span) -> Iterator[None]:
         """Let no suspension take place while the tool call of a span runs."""
-        self._running[span] = 0
+        self._running[span] = _RunningCall()
         try:
             yield
         finally:
@@ -76,25 +83,26 @@ class Suspension:
         if span is None:
             yield
             return
-        self._running[span] += 1
+        call = self._running[span]
+        call.waiting += 1
         try:
             yield
         finally:
-            if span in self._running:
-                self._running[span] -= 1
+            call.waiting -= 1
 
     async def wait(self) -> NoReturn:
         """Wait until the turn is suspended, which cancels this."""
         self._waiting += 1
         try:
             self._take_place()
-            await anyio.sleep_forever()
+            while True:
+                await anyio.sleep_forever()
         finally:
             self._waiting -= 1
-        raise AssertionError  # nothing wakes it
 
     def _take_place(self) -> None:
         is_wanted = self._is_wanted or self._waiting
-        if is_wanted and self.scope is not None and all(self._running.values()):
+        is_left = all(call.waiting for call in self._running.values())
+        if is_wanted and is_left and self.scope is not None:
             self.is_done = True
             self.scope.cancel()

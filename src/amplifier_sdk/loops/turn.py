@@ -98,9 +98,7 @@ class Turn:
             media = cast(
                 "Sequence[Mapping[str, JSONValue]]", emission.data.get("media", media)
             )
-        content: JSONValue = self.prompt
-        if shown:
-            content = self.host.prompt_content(self.prompt, media)
+        content = self.host.prompt_content(self.prompt, media)
         await self.context.add_message({"role": "user", "content": content})
         return None
 

@@ -13,7 +13,6 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import (
     MEDIA_BLOCKS,
     MediaBlock,
-    Prompt,
     media_summary,
     prompt_text,
     sound_media,
@@ -37,17 +36,14 @@ class MediaPrompt:
     media: tuple[JSONObject, ...]
 
     @classmethod
-    def of(cls, prompt: Prompt) -> Self:
-        """Read what an application gives a turn.
+    def of(cls, prompt: Sequence[str | TextBlock | MediaBlock]) -> Self:
+        """Read the parts that an application gives a turn.
 
         Raises:
             MediaError: media are not of their kind, or are too large; names their place.
             TypeError: a part is neither a text nor media.
         """
-        if isinstance(prompt, str):
-            parts: tuple[TextBlock | MediaBlock, ...] = (TextBlock(text=prompt),)
-        else:
-            parts = tuple(_part(at, given) for at, given in enumerate(prompt))
+        parts = tuple(_part(at, given) for at, given in enumerate(prompt))
         return cls(
             text=prompt_text(parts),
             parts=parts,

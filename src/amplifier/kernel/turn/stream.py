@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 import attrs
@@ -17,6 +17,8 @@ import attrs
 from amplifier_sdk.streaming import StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = ["EventFunction", "EventFunctionSink", "EventSink", "TurnStream"]
+
+_DeltaT = TypeVar("_DeltaT", TextDelta, ThinkingDelta, ToolCallDelta)
 
 EventFunction: TypeAlias = Callable[[StreamEvent], Awaitable[object] | None]
 """Gets each event of a turn; what it returns, if anything, is awaited and holds the turn back."""
@@ -119,7 +121,9 @@ class TurnStream:
     def _merge(self) -> None:
         """Let the last item be all that continues it: once, since each time would copy all of the text."""
         if self._behind:
-            self._items[-1] = _merged([self._items[-1], *self._behind])
+            # of one kind, since they continue each other
+            deltas = cast("list[TextDelta]", [self._items[-1], *self._behind])
+            self._items[-1] = _merged(deltas)
             self._behind.clear()
 
     async def _wait(self) -> None:
@@ -146,17 +150,9 @@ def _continues(last: StreamEvent, event: StreamEvent) -> bool:
             return False
 
 
-def _merged(deltas: Sequence[StreamEvent]) -> StreamEvent:
+def _merged(deltas: Sequence[_DeltaT]) -> _DeltaT:
     """Return one delta of several that continue each other; halves are joined, so that little is copied often."""
     middle = len(deltas) // 2
     if middle == 0:
         return deltas[0]
-    match _merged(deltas[:middle]), _merged(deltas[middle:]):
-        case (TextDelta() as first, TextDelta() as second):
-            return first.merged(second)
-        case (ThinkingDelta() as first, ThinkingDelta() as second):
-            return first.merged(second)
-        case (ToolCallDelta() as first, ToolCallDelta() as second):
-            return first.merged(second)
-        case _:
-            raise AssertionError("only deltas of one kind continue each other")
+    return _merged(deltas[:middle]).merged(_merged(deltas[middle:]))
