@@ -179,6 +179,19 @@ async def test_what_a_validator_raises_otherwise_ends_the_run() -> None:
         await Agent(ScriptedProvider("a"), output_validators=[broken]).run("Hi")
 
 
+async def test_what_a_sub_agents_validator_raises_fails_the_call() -> None:
+    def broken(ctx: RunContext[None], text: str) -> str:
+        raise ZeroDivisionError("no divisor")
+
+    helper = Agent(ScriptedProvider("a"), name="helper", output_validators=[broken])
+    above = ScriptedProvider(calling(call("helper", {"prompt": "1 / 0"})), "Sorry.")
+
+    result = await Agent(above, tools=[helper]).run("Hi")
+
+    (content,) = [m["content"] for m in result.messages if m["role"] == "tool"]
+    assert "no divisor" in str(content)
+
+
 async def test_a_stream_ends_once_whatever_was_rejected() -> None:
     agent = Agent(ScriptedProvider("a", '{"value": 1}'), output=int)
     async with agent.stream("Hi") as events:

@@ -130,6 +130,11 @@ MISFITS: list[tuple[str, JSONObject, str]] = [
         "modify of prompt:submit, metadata: expected an object, got list",
     ),
     (
+        PROMPT_SUBMIT,
+        {"media": "x"},
+        "modify of prompt:submit, media: expected the descriptions of the prompt's media",
+    ),
+    (
         PROVIDER_REQUEST,
         {"messages": "x"},
         "modify of provider:request, messages: expected a list of messages, got str",
@@ -192,6 +197,16 @@ def test_a_role_that_no_message_has_is_refused() -> None:
         DecisionError, match="role 'tool'; known: system, user, assistant"
     ):
         checked_result(TOOL_POST, HookResult.inject("x", role="tool"), {})  # type: ignore[arg-type]
+
+
+def test_a_model_that_was_chosen_may_be_left_to_the_provider() -> None:
+    chosen = {"provider": "p", "model": "m"}
+
+    changed = checked_result(
+        PROVIDER_RESOLVE, HookResult.modify({"model": None}), chosen
+    )
+
+    assert changed == HookResult.modify({"model": None})
 
 
 @pytest.mark.parametrize("event", [PROVIDER_REQUEST, PROVIDER_RESOLVE])

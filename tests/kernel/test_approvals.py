@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from amplifier import HookRegistry, ModuleCoordinator
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.errors import (
+    ApprovalPendingError,
     ApprovalTimeoutError,
     ApprovalUnavailableError,
     TurnCancelled,
@@ -27,6 +28,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
+    Blocking,
     Person,
     Recorder,
     Screen,
@@ -38,7 +40,7 @@ from tests.doubles import (
     mounted_context,
     only_result,
 )
-from tests.kernel.turns import a_session, the_result
+from tests.kernel.turns import a_session, cancelled_turn, the_result
 
 Reports = list[MutableMapping[str, object]]
 
@@ -889,6 +891,46 @@ async def test_a_provider_is_asked_when_those_before_it_cannot_ask(
 
     assert await ask(coordinator, HookResult.ask("sure?")) == reason
     assert [len(desk.requests) for desk in desks] == asked
+
+
+async def test_question_that_stays_stored_takes_its_default_in_time() -> None:
+    coordinator, _ = a_desk(ApprovalPendingError("stored"))
+
+    with anyio.fail_after(5):
+        denied = await ask(coordinator, HookResult.ask("sure?", timeout=0.01))
+        allowed = await ask(
+            coordinator, HookResult.ask("sure?", timeout=0.01, default="allow")
+        )
+
+    assert denied == "Approval timeout after 0.01 s: sure?"
+    assert allowed is None
+
+
+async def test_stored_question_is_left_by_a_turn_that_is_cancelled() -> None:
+    """The call beside it keeps the turn from being suspended."""
+    blocking = Blocking()
+    guard = Sentry([HookResult.ask("sure?")])
+    session = build_session(
+        calling(call("block"), call("work")), tools=[blocking, Worker()]
+    )
+    desk = Desk(ApprovalPendingError("stored"))
+    session.coordinator.decisions.provider = desk
+    session.coordinator.hooks.register(
+        TOOL_PRE, lambda e, d: guard(e, d) if d["tool_name"] == "work" else None
+    )
+    async with session, cancelled_turn(session, blocking.started):
+        while not desk.requests:
+            await anyio.wait_all_tasks_blocked()
+        await session.cancel()
+        await anyio.wait_all_tasks_blocked()
+        blocking.release.set()
+
+    results = [
+        message["content"]
+        for message in mounted_context(session.coordinator).messages
+        if message["role"] == "tool"
+    ]
+    assert "cancelled" in str(results[1])
 
 
 def test_what_cannot_ask_is_no_provider() -> None:

@@ -30,6 +30,7 @@ from amplifier_sdk.errors import (
     SessionBusyError,
     SessionClosedError,
     SessionError,
+    TurnSuspendedError,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
@@ -47,6 +48,7 @@ from tests.doubles import (
     calling,
     mounted_context,
     only_result,
+    open_call_ids,
 )
 from tests.kernel.families import family, fresh, resume_of, spawn_of
 
@@ -401,6 +403,20 @@ async def test_a_child_needs_an_id_of_its_own() -> None:
             )
 
 
+async def test_answer_of_a_child_that_is_meant_is_there_already() -> None:
+    made = family("found")
+    async with made.session as session:
+        first = await session.spawn(
+            agent_name="helper", instruction="x", sub_session_id="c1"
+        )
+        again = await session.spawn(
+            agent_name="helper", instruction="x", sub_session_id="c1", continues=True
+        )
+
+    assert (again.output, again.session_id) == (first.output, "c1") == ("found", "c1")
+    assert len(made.provider.requests) == 1
+
+
 async def test_an_application_may_offer_its_own_way_to_spawn() -> None:
     asked: list[SpawnOptions] = []
 
@@ -699,6 +715,28 @@ async def test_a_child_that_runs_is_not_made_again() -> None:
             group.cancel_scope.cancel()
 
     assert asked == ["c1"]  # before it ran; while it does, its files are its own
+
+
+async def test_turn_left_at_once_leaves_calls_of_its_child_open() -> None:
+    blocking = Blocking()
+    made = family(
+        delegating(id="d"),
+        calling(call("block")),
+        tools={"tool-block": fresh(lambda: blocking)},
+    )
+
+    async def run() -> None:
+        with pytest.raises(TurnSuspendedError):
+            await made.session.execute("go")
+
+    with anyio.fail_after(5):
+        async with made.session as session, anyio.create_task_group() as group:
+            group.start_soon(run)
+            await blocking.started.wait()
+            session.suspend(immediate=True)
+
+    assert blocking.ended == "cancelled"
+    assert open_call_ids(mounted_context(session.coordinator).messages) == ["d"]
 
 
 async def test_a_child_that_runs_is_not_resumed() -> None:

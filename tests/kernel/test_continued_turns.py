@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import anyio
 import attrs
@@ -10,9 +11,19 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
-from amplifier_sdk.chat import ChatRequest
-from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
-from amplifier_sdk.errors import ApprovalPendingError, TurnSuspendedError
+from amplifier_sdk.chat import ChatRequest, ChatResponse
+from amplifier_sdk.contracts import (
+    ContextManager,
+    Hooks,
+    Provider,
+    StreamingProvider,
+    Tool,
+)
+from amplifier_sdk.errors import (
+    ApprovalPendingError,
+    TurnCancelled,
+    TurnSuspendedError,
+)
 from amplifier_sdk.events import TOOL_POST, TOOL_PRE, PromptSubmit, ToolPre
 from amplifier_sdk.history import result_message
 from amplifier_sdk.journal import (
@@ -26,7 +37,7 @@ from amplifier_sdk.journal import (
     TurnStarted,
 )
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.messages import Message
+from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.results import HookResult, ToolResult
 from tests.doubles import (
     Blocking,
@@ -121,7 +132,12 @@ class Case:
     """A session whose one tool notes what it ran."""
 
     def __init__(
-        self, *steps: Step, by_hand: bool = False, idempotent: bool = False
+        self,
+        *steps: Step,
+        by_hand: bool = False,
+        idempotent: bool = False,
+        loop: PlainLoop | None = None,
+        is_journaled: bool = True,
     ) -> None:
         self.ran: list[object] = []
         self.journal = MemoryJournal()
@@ -129,8 +145,8 @@ class Case:
         self.session: AmplifierSession = build_session(
             provider=self.provider,
             tools=[Worker(function=self._work, idempotent=idempotent)],
-            loop=PlainLoop(_by_hand) if by_hand else EchoLoop(),
-            journal=self.journal,
+            loop=loop or (PlainLoop(_by_hand) if by_hand else EchoLoop()),
+            journal=self.journal if is_journaled else None,
         )
 
     async def _work(self, input: JSONObject) -> object:
@@ -199,6 +215,98 @@ async def test_call_in_doubt_of_idempotent_tool_runs_again(by_hand: bool) -> Non
 
     assert case.ran == ["a"]
     assert case.results == ["new"]
+
+
+async def test_finished_steps_of_a_streamed_answer_not_repeated() -> None:
+    async def run(
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
+    ) -> str:
+        (provider,) = providers.values()
+        asked = ChatRequest(messages=[Message(role="user", content=prompt)])
+        texts: list[str] = []
+        for _ in range(2):
+            async with cast("StreamingProvider", provider).stream(asked) as items:
+                async for item in items:
+                    if isinstance(item, ChatResponse):
+                        texts.append(item.text)
+                        for one in item.tool_calls or ():
+                            result = await tools[one.name].execute(one.arguments)
+                            texts.append(result.get_serialized_output())
+        return " ".join(texts).strip()
+
+    case = Case("end", loop=PlainLoop(run))
+    await case.run(recorded(written("a", "b", finished=["a"])))
+
+    assert case.ran == ["b"]
+    assert case.answer == "old new end"
+    assert len(case.provider.requests) == 1
+
+
+async def test_a_recorded_failure_is_what_the_model_read_of_it() -> None:
+    records = [
+        *written("a", started=["a"]),
+        CallFinished(
+            turn_id=_TURN, call_id="a", success=False, output="Error: disk full"
+        ),
+    ]
+    case = Case("end")
+    await case.run(recorded(records))
+
+    assert case.ran == []
+    assert case.results == ["Error: disk full"]
+
+
+async def test_a_recorded_answer_of_text_ends_the_turn() -> None:
+    message: MessageDict = {"role": "assistant", "content": "done"}
+    records = [*written()[:1], MessageWritten(turn_id=_TURN, message=message)]
+    case = Case()
+    await case.run(recorded(records))
+
+    assert case.answer == "done"
+    assert case.provider.requests == []
+
+
+async def test_call_in_doubt_is_reported_where_nothing_is_recorded() -> None:
+    case = Case("end", is_journaled=False)
+    await case.run(recorded(written("a", started=["a"])))
+
+    assert case.ran == []
+    assert "Whether it had its effect is not known" in str(case.results[0])
+
+
+def two_answers() -> RecordedTurn:
+    """Return a turn that has two answers, each with a call that ended."""
+    return recorded([*written("a", finished=["a"]), *written("b", finished=["b"])[1:]])
+
+
+async def test_injection_at_a_recorded_result_stands_behind_it() -> None:
+    case = Case("end")
+    case.session.coordinator.hooks.register(
+        TOOL_POST, lambda *_: HookResult.inject("Mind the gap."), decides=True
+    )
+    await case.run(two_answers())
+
+    roles = [each["role"] for each in case.history]
+    assert roles[:5] == ["user", "assistant", "tool", "system", "assistant"]
+    assert "Mind the gap." in str(case.history[3]["content"])
+
+
+async def test_a_cancelled_turn_repeats_no_recorded_answer() -> None:
+    case = Case("end")
+
+    async def cancel(_: str, __: object) -> None:
+        await case.session.cancel()
+
+    case.session.coordinator.hooks.register(TOOL_POST, cancel)
+    with pytest.raises(TurnCancelled):
+        await case.run(two_answers())
+
+    assert case.results == ["old"]
+    assert case.provider.requests == []
 
 
 async def test_call_with_withheld_arguments_not_run() -> None:

@@ -510,10 +510,11 @@ async def test_failure_of_a_task_in_a_group_left_open_is_reported(
             raise ValueError("no")
 
     async def work() -> None:
-        group = anyio.create_task_group()
-        KEPT.append(group)
-        await group.__aenter__()
-        group.start_soon(fail_as_it_ends)
+        for end in (fail_as_it_ends, anyio.sleep_forever):
+            group = anyio.create_task_group()
+            KEPT.append(group)
+            await group.__aenter__()
+            group.start_soon(end)
         await anyio.wait_all_tasks_blocked()
 
     with pytest.raises(ScopeLeftOpenError, match="Tool 'work' left a task group"):

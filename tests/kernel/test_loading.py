@@ -45,6 +45,22 @@ async def test_loaded_module_mounts_what_it_returns_with_config() -> None:
     assert seen == [{"size": 3}]
 
 
+async def test_annotation_alone_makes_no_module_of_another_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hinted(coordinator: ModuleCoordinator, config: object) -> object:
+        return worker
+
+    worker, coordinator = Worker("x"), ModuleCoordinator()
+    # as in a process in which nobody imported the other kernel
+    monkeypatch.delitem(sys.modules, "amplifier_core", raising=False)
+    for name, module in {"tool-x": hinted, "tool-y": mounting(Worker("y"))}.items():
+        await (await a_loader(module, name).load(name))(coordinator)
+
+    assert coordinator.tools["x"] is worker
+    assert list(coordinator.tools) == ["x", "y"]
+
+
 async def test_each_loaded_function_has_a_configuration_of_its_own() -> None:
     async def mount(
         coordinator: Coordinator, config: Mapping[str, JSONValue]

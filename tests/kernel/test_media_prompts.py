@@ -11,14 +11,27 @@ import anyio
 import pytest
 
 from amplifier_sdk.chat import ChatRequest
-from amplifier_sdk.content import ContentBlock, DocumentBlock, ImageBlock, TextBlock
+from amplifier_sdk.content import (
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    block_to_dict,
+)
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.errors import MediaError
 from amplifier_sdk.events import PROMPT_SUBMIT
 from amplifier_sdk.media import Prompt, image_block
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import HookResult
-from tests.doubles import EchoLoop, PlainLoop, ScriptedProvider, Sentry, build_session
+from tests.doubles import (
+    EchoLoop,
+    PlainLoop,
+    ScriptedProvider,
+    Sentry,
+    build_session,
+    mounted_context,
+)
 
 DATA: Final = b"\x89PNG\r\n\x1a\n" + bytes(20)
 PNG: Final = image_block("image/png", base64.b64encode(DATA).decode())
@@ -121,6 +134,30 @@ async def test_changed_texts_are_what_the_model_reads(loop: str) -> None:
 
     shown = DocumentBlock(source={**NOTES.source, "data": "key: [redacted]"})
     assert blocks == (TextBlock(text="Look!"), PNG, shown)
+
+
+async def test_what_a_loop_stores_besides_the_prompt_stays_as_it_is() -> None:
+    async def run(
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
+    ) -> str:
+        await context.add_message({"role": "developer", "content": "Be brief."})
+        await context.add_message({"role": "user", "content": prompt})
+        await context.add_message({"role": "user", "content": "Go on."})
+        return "end"
+
+    async with build_session(loop=PlainLoop(run)) as session:
+        await session.execute([PNG, "Look"])
+        messages = mounted_context(session.coordinator).messages
+
+    assert [message["content"] for message in messages] == [
+        "Be brief.",
+        [block_to_dict(PNG), {"type": "text", "text": "Look"}],
+        "Go on.",
+    ]
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession
+from amplifier.kernel.turn.stream import CAPACITY
 from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
@@ -42,7 +43,7 @@ from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.middleware import ModelCall, Proceed, event_of
-from amplifier_sdk.results import HookResult
+from amplifier_sdk.results import Emission, HookResult
 from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
 from tests.doubles import (
     MemoryContext,
@@ -330,6 +331,80 @@ async def test_each_call_is_heard_once(ask: Ask, is_announced: bool) -> None:
     assert recorder.names == [PROVIDER_REQUEST, PROVIDER_RESPONSE]
 
 
+async def emit_under_another_name(given: Given) -> Emission:
+    """Emit `provider:request` as a loop does that has its own names for providers."""
+    return await given.hooks.emit(
+        "provider:request", {"provider": "mine", "messages": []}
+    )
+
+
+async def test_loop_may_call_its_provider_by_a_name_of_its_own() -> None:
+    async def steps(given: Given) -> str:
+        await emit_under_another_name(given)
+        response = await given.complete()
+        await given.hooks.emit(
+            "provider:response", {"provider": "mine", "response": response}
+        )
+        return "end"
+
+    session = build_session("hi", loop=looping(steps))
+    recorder = Recorder.of(session.coordinator.hooks, "provider:*")
+    async with session:
+        await session.execute("go")
+
+    assert recorder.names == [PROVIDER_REQUEST, PROVIDER_RESPONSE]
+
+
+async def test_a_denial_under_another_name_holds() -> None:
+    provider = ScriptedProvider("hi")
+
+    async def steps(given: Given) -> str:
+        assert (await emit_under_another_name(given)).denied
+        with pytest.raises(LLMError, match="denied by guard: no"):
+            await given.complete()
+        return "end"
+
+    session = build_session(provider=provider, loop=looping(steps))
+    session.coordinator.hooks.register(
+        PROVIDER_REQUEST, Sentry([HookResult.deny("no")]), name="guard"
+    )
+    async with session:
+        await session.execute("go")
+
+    assert provider.requests == []
+
+
+async def test_answers_may_be_reported_in_any_order() -> None:
+    async def steps(given: Given) -> str:
+        first, second = await given.complete(), await given.complete()
+        await given.report(second)
+        await given.report(first)
+        return "end"
+
+    session = build_session("one", "two", loop=looping(steps))
+    recorder = Recorder.of(session.coordinator.hooks, "provider:*")
+    async with session:
+        await session.execute("go")
+
+    assert recorder.names == [PROVIDER_REQUEST, PROVIDER_RESPONSE] * 2
+
+
+async def test_a_failure_of_the_loops_own_is_heard() -> None:
+    async def steps(given: Given) -> str:
+        await given.complete()
+        await given.hooks.emit(
+            "provider:error", {"provider": "scripted", "error": {"message": "nonsense"}}
+        )
+        return "end"
+
+    session = build_session("hi", loop=looping(steps))
+    recorder = Recorder.of(session.coordinator.hooks, "provider:*")
+    async with session:
+        await session.execute("go")
+
+    assert recorder.names == [PROVIDER_REQUEST, PROVIDER_RESPONSE, PROVIDER_ERROR]
+
+
 @WAYS
 @pytest.mark.parametrize("is_announced", [True, False], ids=["announced", "silent"])
 async def test_a_failure_is_heard_once(ask: Ask, is_announced: bool) -> None:
@@ -410,18 +485,21 @@ async def test_the_journal_pairs_a_call_with_the_answer_that_asked_for_it(
 ) -> None:
     async def steps(given: Given) -> str:
         response = await given.complete()
-        (made,) = given.provider.parse_tool_calls(response)
-        arguments = dict(made.arguments)
-        if is_announced:
-            await given.hooks.emit(
-                TOOL_PRE, {"tool_name": made.name, "tool_input": arguments}
-            )
-        await given.tools[made.name].execute(arguments)
+        # in an order of the loop's own
+        for made in reversed(given.provider.parse_tool_calls(response)):
+            arguments = dict(made.arguments)
+            if is_announced:
+                await given.hooks.emit(
+                    TOOL_PRE, {"tool_name": made.name, "tool_input": arguments}
+                )
+            await given.tools[made.name].execute(arguments)
         return "end"
 
     journal = MemoryJournal()
     async with build_session(
-        calling(call("work", {"path": "a"}, id="c-1")),
+        calling(
+            call("work", {"path": "a"}, id="c-1"), call("work", {"path": "b"}, id="c-2")
+        ),
         loop=looping(steps),
         tools=[Worker()],
         journal=journal,
@@ -435,7 +513,7 @@ async def test_the_journal_pairs_a_call_with_the_answer_that_asked_for_it(
         record.call_id
         for record in journal.records
         if isinstance(record, (CallStarted, CallFinished))
-    ] == ["c-1", "c-1"]
+    ] == ["c-2", "c-2", "c-1", "c-1"]
 
 
 # -- what a provider is
@@ -469,22 +547,42 @@ async def test_provider_that_cannot_stream_has_no_stream_for_its_loop() -> None:
         assert await session.execute("go") == "whole"
 
 
+class Own:
+    """A provider that takes and returns what only its loop knows."""
+
+    name = "own"
+
+    def get_info(self) -> ProviderInfo:
+        return ProviderInfo(id="own", display_name="Own")
+
+    async def list_models(self) -> list[object]:
+        return []
+
+    async def complete(self, messages: list[str], *, loud: bool = False) -> str:
+        return " ".join(messages).upper() if loud else " ".join(messages)
+
+    def parse_tool_calls(self, response: object) -> list[ToolCall]:
+        return []
+
+
+async def test_limits_hold_for_answers_that_are_none_of_ours() -> None:
+    async def steps(given: Given) -> str:
+        ask = cast("Own", given.provider).complete
+        assert [await ask(["a"]), await ask(["b"])] == ["a", "b"]
+        with pytest.raises(BudgetExceededError, match="iterations"):
+            await ask(["c"])
+        return "end"
+
+    limits: dict[str, JSONValue] = {"iterations": 2, "tokens": 9000}
+    async with build_session(
+        provider=Own(), loop=looping(steps), limits=limits
+    ) as session:
+        assert "its limit 'iterations' of 2 is reached" in await session.execute("go")
+
+        assert session.spending.provider_calls == 2
+
+
 async def test_what_is_no_request_and_no_answer_of_ours_passes_through() -> None:
-    class Own:
-        name = "own"
-
-        def get_info(self) -> ProviderInfo:
-            return ProviderInfo(id="own", display_name="Own")
-
-        async def list_models(self) -> list[object]:
-            return []
-
-        async def complete(self, messages: list[str], *, loud: bool = False) -> str:
-            return " ".join(messages).upper() if loud else " ".join(messages)
-
-        def parse_tool_calls(self, response: object) -> list[ToolCall]:
-            return []
-
     heard: list[object] = []
 
     async def steps(given: Given) -> str:
@@ -511,6 +609,19 @@ async def test_a_loop_may_pass_what_it_received_to_the_host() -> None:
 
     async with build_session(answer("hi", usage=USAGE), loop=looping(steps)) as session:
         assert await session.execute("go") == "hi"
+
+        assert session.spending.provider_calls == 1
+
+
+async def test_a_loop_may_ask_a_provider_of_its_own_by_the_host() -> None:
+    async def steps(given: Given) -> str:
+        response = await given.hooks.host.complete(
+            ScriptedProvider("its own"), ChatRequest, context=given.context
+        )
+        return response.text
+
+    async with build_session(loop=looping(steps)) as session:
+        assert await session.execute("go") == "its own"
 
         assert session.spending.provider_calls == 1
 
@@ -557,6 +668,45 @@ async def test_a_child_asks_whom_its_parent_chose() -> None:
 
 
 # -- what surrounds it
+
+
+async def test_middleware_may_change_what_the_loop_asks() -> None:
+    async def shorten(
+        made: ModelCall, proceed: Proceed[ModelCall, ChatResponse]
+    ) -> ChatResponse:
+        return await proceed(
+            attrs.evolve(made, request=attrs.evolve(made.request, messages=()))
+        )
+
+    provider = ScriptedProvider("hi")
+    session = build_session(provider=provider, loop=looping(asking(Given.complete)))
+    session.coordinator.hooks.register(event_of("model"), shorten)  # type: ignore[arg-type]  # it is middleware
+    async with session:
+        await session.execute("go")
+
+    (request,) = provider.requests
+    assert list(request.messages) == []
+    assert request.tools == ASKED.tools
+
+
+async def test_a_stream_waits_for_a_reader_that_is_behind() -> None:
+    count = 3 * CAPACITY
+
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
+        for number in range(count):
+            # of different blocks, so that none joins the one before it
+            yield TextDelta(text=f"{number} ", index=number)
+        yield answer("end")
+
+    session = build_session(
+        provider=ScriptedProvider(generate), loop=looping(asking(Given.stream))
+    )
+    async with session, session.stream("go") as events:
+        texts = [event.text async for event in events if isinstance(event, TextDelta)]
+
+    assert texts == [f"{number} " for number in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import anyio
 import attrs
 import pytest
 
+from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
@@ -16,6 +17,7 @@ from amplifier_sdk.errors import (
     ApprovalTimeoutError,
     LLMError,
     ToolError,
+    TurnCancelled,
     TurnSuspendedError,
 )
 from amplifier_sdk.journal import (
@@ -84,6 +86,8 @@ class Case:
     effects: list[object] = attrs.field(factory=list)
     journal: MemoryJournal = attrs.field(factory=MemoryJournal)
     results: list[object] = attrs.field(factory=list)
+    providers: Sequence[object] = ()
+    session: AmplifierSession = attrs.field(init=False)
 
     async def run(self, turn: RecordedTurn | None = None) -> None:
         @tool(idempotent=self.idempotent, asks_first=self.asks_first)
@@ -93,7 +97,7 @@ class Case:
             self.effects.append(answer)
             return f"did {answer}"
 
-        session = build_session(
+        self.session = session = build_session(
             provider=ScriptedProvider(*self.responses),
             tools=[work],
             journal=self.journal,
@@ -101,6 +105,10 @@ class Case:
         )
         if self.person is not None:
             session.coordinator.decisions.provider = self.person
+        register = session.coordinator.get_capability("approval.register_provider")
+        assert callable(register)
+        for provider in self.providers:
+            register(provider)
         async with session:
             try:
                 async with session.stream(
@@ -293,6 +301,95 @@ async def test_question_that_nobody_answers_in_time_is_an_error() -> None:
             raise ApprovalTimeoutError(question.prompt)
 
     assert "Nobody answered in time: ok?" in await refusal(Case(first(), Late()))
+
+
+class Silent(Person):
+    """Answers nothing; whoever wants to stop the turn meanwhile does."""
+
+    def __init__(self, stop: Callable[[], Awaitable[object]] | None = None) -> None:
+        super().__init__()
+        self.stop = stop
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        self.asked.append(question)
+        if self.stop is not None:
+            await self.stop()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def test_question_has_the_time_that_its_tool_gives_it() -> None:
+    case = Case(first(), Silent(), ask=lambda context: context.ask("ok?", timeout=0.01))
+
+    with anyio.fail_after(5):
+        assert "Nobody answered in time: ok?" in await refusal(case)
+
+
+async def test_questions_end_with_a_turn_that_is_asked_to_stop() -> None:
+    async def stop() -> None:
+        await case.session.cancel()
+
+    person = Silent(stop)
+    two = calling(call("work", id="a"), call("work", id="b"))
+    case = Case([two, "end"], person)
+
+    with anyio.fail_after(5), pytest.raises(TurnCancelled):
+        await case.run()
+
+    assert len(person.asked) == 1
+    assert case.effects == []
+    assert len(case.results) == 2
+
+
+class Clerk:
+    """Approves or not, and asks nothing else."""
+
+    async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        raise AssertionError(request)
+
+
+class Forgetful(Clerk):
+    """Leaves a question for later and cannot say when its answer is there."""
+
+    async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
+        raise ApprovalPendingError(question.prompt)
+
+
+async def test_of_several_providers_one_that_asks_is_asked() -> None:
+    case = Case(first(), providers=[Clerk(), Person(**{"ok?": "yes"}), Forgetful()])
+    await case.run()
+
+    assert case.effects == ["yes"]
+
+
+async def test_of_several_providers_one_that_stored_answers_later() -> None:
+    person = Person()
+    case = Case(first(), providers=[Clerk(), person])
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(case.run)
+            while not person.asked:
+                await anyio.wait_all_tasks_blocked()
+            person.answer("ok?", "later")
+
+    assert case.effects == ["later"]
+
+
+@pytest.mark.parametrize(
+    ("providers", "told"),
+    [
+        ([Clerk()], "nobody is there to answer a tool"),
+        ([Clerk(), Clerk()], "none of the approval providers asks for a tool"),
+        ([Forgetful()], "does not say when the answer is there"),
+        ([Clerk(), Forgetful()], "the approval provider stores no question"),
+    ],
+    ids=["one", "several", "forgetful", "beside"],
+)
+async def test_provider_that_cannot_ask_is_an_error_for_the_model(
+    providers: Sequence[object], told: str
+) -> None:
+    assert told in await refusal(Case(first(), providers=providers))
 
 
 @pytest.mark.parametrize(
