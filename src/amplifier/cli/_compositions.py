@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -104,14 +104,13 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
         if head.description:
             say(visible(head.description))
         say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
-    rows = [("VALUE", "", "FROM")]
+    rows = []
     for value in list_values(composition):
         origin = value.origin
         if detail and value.replaced is not None:
             origin += f" (in place of {json_text(value.replaced)})"
         rows.append((one_line(value.path, 80), json_text(value.value), origin))
-    for line in columns(rows):
-        say(line)
+    say_table(("VALUE", "", "FROM"), rows)
     if instruction:
         say(
             f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens"
@@ -122,7 +121,6 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
 
 def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
     """Tell what keeps a session from starting, and return the exit code."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.plans.base_plans import installed_modules
     from amplifier.app.sessions.details import find_problems
     from amplifier_sdk.errors import ConfigError

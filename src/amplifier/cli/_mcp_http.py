@@ -11,6 +11,7 @@ import anyio
 import click
 
 from amplifier.app.sessions.selection import SelectedSession
+from amplifier.cli._places import find_secrets
 from amplifier.cli._server_stores import require_server
 from amplifier.cli._session_selection import tell_opening
 from amplifier.cli._terminal import notice
@@ -46,11 +47,9 @@ def _token() -> str:
     Raises:
         click.ClickException: there is none, or one that could be found by trying.
     """
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
     from amplifier.mcp_server.http import SHORTEST_TOKEN
 
-    token = os.environ.get(_TOKEN) or SecretStore.of(Places.find()).get(_TOKEN) or ""
+    token = os.environ.get(_TOKEN) or find_secrets().get(_TOKEN) or ""
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise click.ClickException(
             f"Clients need a token of {SHORTEST_TOKEN} characters or more: store a random one with"

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from amplifier.cli._options import (
-    is_debug,
     made_of_options,
     scope_option,
-    session_choices,
     yes_option,
 )
+from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -78,13 +77,11 @@ def _add(
         return
     if not target:
         raise click.UsageError("a URL, or -- and the command of a program, is missing")
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.mcp.entries import ServerEntry, add_server, unset_variables
     from amplifier.app.mcp.look import require_package
 
     require_package()
-    places = Places.find()
+    places = find_places()
     config = ServerEntry(target=target, env=env, headers=headers).to_config()
     path = add_server(name, config, scope=scope, places=places, force=force)
     notice(f"New sessions have the MCP server {name}, by {path}")
@@ -111,8 +108,7 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
     if not found.servers:
         notice("There is no MCP server; amplifier mcp add NAME -- COMMAND, or a URL")
         return
-    rows = [("SERVER", "STATE", "TOOLS", "DECLARED BY", "PLACE")]
-    rows += [
+    rows = [
         (
             one_line(server.name, 60),
             server.state,
@@ -122,8 +118,7 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
         )
         for server in found.servers
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("SERVER", "STATE", "TOOLS", "DECLARED BY", "PLACE"), rows)
     for server in found.servers:
         if server.problem is not None:
             notice(f"{one_line(server.name, 60)}: {one_line(server.problem, 300)}")
@@ -191,11 +186,9 @@ def _tools(ctx: click.Context, name: str | None, timeout: float, output: str) ->
 @scope_option
 def _remove(name: str, scope: str) -> None:
     """Take the MCP server NAME out of a scope's settings."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.mcp.entries import remove_server
 
-    path = remove_server(name, scope=scope, places=Places.find())
+    path = remove_server(name, scope=scope, places=find_places())
     notice(f"New sessions are without the MCP server {name}, by {path}")
 
 
@@ -263,8 +256,6 @@ async def _show_address(address: str) -> None:
 
 def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:
     """Show what the folder's files declare, and use it after a yes."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.mcp.entries import mount_module
     from amplifier_kit.trust import TrustStore
 
@@ -290,24 +281,17 @@ def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:
         ctx.exit(1)
     for decision in found.pending:
         TrustStore.in_home().grant(decision)
-    path = mount_module(scope, Places.find())
+    path = mount_module(scope, find_places())
     notice(f"New sessions connect to what trusted folders declare, by {path}")
 
 
 def _composition(ctx: click.Context) -> Composition:
-    from amplifier.app.sessions.selection import SessionSelector
-    from amplifier.cli._logs import configure_logs
-    from amplifier.cli._session_selection import choose_session
+    from amplifier.cli._session_selection import chosen_session
 
-    configure_logs(debug=is_debug(ctx))
-    chosen = choose_session(
-        session_choices(ctx).plan_options(), SessionSelector(keep=False)
-    )
-    return chosen.composition
+    return chosen_session(ctx, keep=False).composition
 
 
 def _look(ctx: click.Context, composition: Composition, timeout: float) -> ServersLook:
-    # with the runtime: help and wrong usage need none
     from amplifier.app.mcp.look import look_at_servers
 
     return run_quietly(ctx, partial(look_at_servers, composition, timeout))
@@ -350,5 +334,4 @@ def _write_tools(found: ServersLook, servers: Sequence[ShownServer]) -> None:
         for name in server.tools
     ]
     if rows:
-        for line in columns([("SERVER", "TOOL", "EFFECTS", "DESCRIPTION"), *rows]):
-            say(line)
+        say_table(("SERVER", "TOOL", "EFFECTS", "DESCRIPTION"), rows)

@@ -191,7 +191,6 @@ class SessionChoices(NamedTuple):
     @property
     def consent(self) -> Consent:
         """What is allowed without a question."""
-        # with the runtime: help and wrong usage need none
         from amplifier.cli._approval import Consent
 
         return Consent(everything=self.yes, edits=self.accept_edits)
@@ -202,7 +201,6 @@ class SessionChoices(NamedTuple):
         Raises:
             click.UsageError: two of profile, bundle and plan were chosen.
         """
-        # with the runtime: help and wrong usage need none
         from amplifier.app.plans.base_plans import PlanOptions
 
         made_of = [

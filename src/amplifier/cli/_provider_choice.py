@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._terminal import alert, notice, one_line, visible
 from amplifier.cli.provider import key_text
@@ -39,14 +40,12 @@ def choose_provider(
         asks: whether somebody is there to be asked.
         installs: whether one that is not installed may be installed.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
 
     if id is not None and installs:
         _install_named(id, asks=asks)
     while True:
-        survey = survey_providers(Places.find())
+        survey = survey_providers(find_places())
         offers = _offers() if installs and id is None else []
         picked = _choose(ctx, survey, id, offers, asks=asks)
         if isinstance(picked, tuple):
@@ -191,8 +190,6 @@ def _of_server(server: LocalServer, states: Sequence[ProviderState]) -> Provider
 def _offers() -> list[InstallableProvider]:
     """Return what can be installed, what a key is there for first."""
     from amplifier.app.plans.base_plans import installed_modules
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.installable import installable_providers
 
     return installable_providers(installed_modules())

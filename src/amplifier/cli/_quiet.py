@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 def run_quietly(ctx: click.Context, program: Callable[[], Awaitable[T]]) -> T:
     """Run a program in an event loop until it ends or a signal ends it; what modules print goes to standard error."""
-    # with the runtime: help and wrong usage need none
     from amplifier.cli._interrupts import run_interruptible
     from amplifier.cli._logs import configure_logs
 

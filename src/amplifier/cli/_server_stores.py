@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import OptionGroup
+from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._sessions import require_locks
 
 if TYPE_CHECKING:
@@ -76,14 +77,10 @@ def stores_of(name: str) -> ServerStores:
     Raises:
         click.ClickException: a package is missing.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
-
     require_server("anyio")
     require_locks()
     from amplifier.server.stores import ServerStores
 
-    places = Places.find()
-    SecretStore.of(places).enter()
+    places = find_places()
+    find_secrets().enter()
     return ServerStores(name, places)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from amplifier.cli._options import store_options
+from amplifier.cli._places import find_places
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -24,6 +25,7 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.store.export import Form
+    from amplifier.app.store.migration import Migration
 
 __all__ = ["export", "import_", "move"]
 
@@ -49,7 +51,6 @@ def export(
     session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool
 ) -> None:
     """Write SESSION to standard output or to a file, without the secrets in it."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.store.export import export as export_session
     from amplifier.app.store.reader import read_history
     from amplifier_kit.files.atomic import write_private
@@ -82,12 +83,11 @@ def import_(file: Path, output: str) -> None:
     """
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.directories import Places
     from amplifier.app.store.imported import import_session
 
     require_locks()
     store = project_sessions()  # the person's own secrets are looked for as well
-    working_dir = str(Places.find().working_dir)
+    working_dir = str(find_places().working_dir)
     made = anyio.run(partial(import_session, store, file, working_dir=working_dir))
     if output == "json":
         say_json(about(made))
@@ -148,11 +148,10 @@ def _move_to_store(
 ) -> None:
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.directories import Places
     from amplifier.app.store.choice import migrate_named
 
     require_locks()
-    places = Places.find()
+    places = find_places()
     done = anyio.run(
         partial(
             migrate_named,
@@ -164,16 +163,9 @@ def _move_to_store(
         )
     )
     if output == "json":
-        listed = {"moved": done.moved, "open": done.open, "taken": done.taken}
-        lists = {name: [*ids] for name, ids in listed.items()}
-        say_json({**lists, "refused": {**done.refused}})
+        say_json({**_lists(done), "refused": {**done.refused}})
     else:
-        for session_id in done.moved:
-            say(one_line(session_id))
-        for session_id in done.open:
-            notice(f"it is open, and stays: {one_line(session_id)}")
-        for session_id in done.taken:
-            notice(f"another one has its id there, so it stays: {one_line(session_id)}")
+        _tell_moved(done, "another one has its id there")
         for session_id, reason in done.refused.items():
             notice(f"it stays: {one_line(session_id)}: {one_line(reason, 300)}")
     if done.open or done.taken or done.refused:
@@ -181,12 +173,11 @@ def _move_to_store(
 
 
 def _move_from_folder(folder: Path, output: str) -> None:
-    from amplifier.app.directories import Places
     from amplifier.app.store.moved import move_sessions, project_at
     from amplifier_sdk.errors import ConfigError, Problem
 
     require_locks()
-    places = Places.find()
+    places = find_places()
     source = project_at(folder, places)
     if source.state == places.state:
         raise ConfigError([Problem(str(folder), "it is this project")], subject="move")
@@ -196,15 +187,22 @@ def _move_from_folder(folder: Path, output: str) -> None:
         problem = Problem(str(folder), "no session of a project in this folder")
         raise ConfigError([problem], subject="move")
     if output == "json":
-        listed = {"moved": moved.moved, "open": moved.open, "taken": moved.taken}
-        say_json({name: [*ids] for name, ids in listed.items()})
-        return
-    for session_id in moved.moved:
+        say_json(_lists(moved))
+    else:
+        _tell_moved(moved, "this project has one of that id")
+
+
+def _lists(done: Migration) -> dict[str, list[str]]:
+    return {"moved": [*done.moved], "open": [*done.open], "taken": [*done.taken]}
+
+
+def _tell_moved(done: Migration, why_taken: str) -> None:
+    for session_id in done.moved:
         say(one_line(session_id))
-    for session_id in moved.open:
+    for session_id in done.open:
         notice(f"it is open, and stays: {one_line(session_id)}")
-    for session_id in moved.taken:
-        notice(f"this project has one of that id, so it stays: {one_line(session_id)}")
+    for session_id in done.taken:
+        notice(f"{why_taken}, so it stays: {one_line(session_id)}")
 
 
 def _form_of(file: Path | None) -> str:

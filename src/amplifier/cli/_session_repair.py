@@ -34,7 +34,6 @@ def diagnose(
     ctx: click.Context, name: str | None, all_projects: bool, output: str
 ) -> None:
     """Say what is wrong with SESSION, or with all of them; exit with 1 when something is."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.store.repair import diagnose as diagnose_session
     from amplifier.app.store.repair import diagnose_all
 
@@ -90,7 +89,6 @@ def _say(found: Diagnosis) -> None:
 
 
 def _problems(found: Diagnosis) -> Iterator[str]:
-    # with the runtime: help and wrong usage need none
     from amplifier.app.sessions.selection import call_notices
 
     if found.record is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.selection import (
@@ -12,13 +14,15 @@ from amplifier.app.sessions.selection import (
     opening_notices,
     select_session,
 )
+from amplifier.cli._logs import configure_logs
+from amplifier.cli._options import is_debug, session_choices
 from amplifier.cli._sessions import moved_reported
 from amplifier.cli._terminal import notice
 
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
 
-__all__ = ["choose_session", "tell_opening"]
+__all__ = ["choose_session", "chosen_session", "tell_opening"]
 
 
 def choose_session(options: PlanOptions, selector: SessionSelector) -> SelectedSession:
@@ -33,6 +37,18 @@ def choose_session(options: PlanOptions, selector: SessionSelector) -> SelectedS
     for line in selected.notices:
         notice(line)
     return selected
+
+
+def chosen_session(ctx: click.Context, *, keep: bool | None) -> SelectedSession:
+    """Begin the session that the options of a command describe, with its log on standard error; raises likewise.
+
+    Args:
+        ctx: the command's.
+        keep: whether it is stored; `None` for what the settings say.
+    """
+    configure_logs(debug=is_debug(ctx))
+    options = session_choices(ctx).plan_options()
+    return choose_session(options, SessionSelector(keep=keep))
 
 
 def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import OptionGroup, session_choices, store_options
+from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
@@ -67,11 +68,9 @@ all_option: Final = OptionGroup(projects_option, store_options)
 
 def file_stores(*, all_projects: bool) -> list[SessionStore]:
     """Return the files of this project, or those of all."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.store.store import SessionStore
 
-    places = Places.find()
+    places = find_places()
     if all_projects:
         return SessionStore.every(places)
     return [SessionStore.of(places)]
@@ -79,22 +78,16 @@ def file_stores(*, all_projects: bool) -> list[SessionStore]:
 
 def chosen_store() -> StoreChoice:
     """Return where the person said that sessions stand; the person's secrets are in the environment afterwards."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
     from amplifier.app.store.choice import StoreChoice
 
-    SecretStore.of(Places.find()).enter()
+    find_secrets().enter()
     chosen = session_choices(click.get_current_context())
     return StoreChoice(store=chosen.store, namespace=chosen.namespace)
 
 
 def project_sessions() -> SessionStore:
     """Return the sessions of this project, in its files or where else the person wants them."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-
-    found = chosen_store().sessions(Places.find())
+    found = chosen_store().sessions(find_places())
     # copies of sessions go with the object, and a command may hold their paths alone
     click.get_current_context().meta.setdefault(_SESSIONS, []).append(found)
     return found
@@ -102,7 +95,6 @@ def project_sessions() -> SessionStore:
 
 def shared_sessions() -> SharedSessions | None:
     """Return the sessions of this project where a store has them; `None` where they are files."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.store.shared import SharedSessions
 
     found = project_sessions()
@@ -132,7 +124,6 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     Raises:
         ConfigError: there is none, or several; names them.
     """
-    # with the runtime: help and wrong usage need none
     from amplifier.app.store.selection import find_session
     from amplifier.app.store.shared import SharedSessions
     from amplifier.app.store.store import SessionStore
@@ -175,10 +166,9 @@ def moved_reported() -> Iterator[None]:
 
 def report_moved() -> None:
     """Report the sessions that this project may have under an earlier path, and what brings them here."""
-    from amplifier.app.directories import Places
     from amplifier.app.store.moved import moved_projects
 
-    for project in moved_projects(Places.find()):
+    for project in moved_projects(find_places()):
         root = str(project.root)
         notice(
             f"There are sessions of {one_line(root, 300)}, which is gone: "
@@ -193,7 +183,6 @@ def require_locks() -> None:
     Raises:
         AmplifierError: the package that locks is missing.
     """
-    # with the runtime: help and wrong usage need none
     from amplifier.app.sessions import selection
 
     selection.require_locks()
@@ -207,7 +196,6 @@ def about(session: StoredSession) -> JSONObject:
     """
     import attrs  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.directories import Places
     from amplifier.app.store.shared import is_copy, local_folder
     from amplifier.app.store.states import state_of
 
@@ -219,7 +207,7 @@ def about(session: StoredSession) -> JSONObject:
     state = state_of(session.folder)
     folder: Path | None = session.folder
     if is_copy(session.folder):
-        root = Places.find().state / "sessions"
+        root = find_places().state / "sessions"
         folder = local_folder(root, session.record.session_id)
     return {
         **data,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 
+from amplifier.cli._places import find_places
 from amplifier.cli._terminal import visible
 
 if TYPE_CHECKING:
@@ -14,41 +15,34 @@ if TYPE_CHECKING:
 
 __all__ = ["collections", "modules", "plugins", "profiles", "providers", "sessions"]
 
-
-def sessions(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the sessions of this project whose id or name goes on like that."""
-    # read when Tab is pressed, and not for every command
-    from amplifier.app.known_names import session_names
-
-    return _offered(session_names, begun)
+_Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def profiles(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the profiles whose names go on like that."""
-    from amplifier.app.known_names import profile_names
+def _names_of(what: str) -> _Completer:
+    """Make what offers the names that a function of `known_names` finds when Tab is pressed."""
 
-    return _offered(profile_names, begun)
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+        from amplifier.app import known_names  # most commands complete nothing
 
+        return _offered(getattr(known_names, what), begun)
 
-def collections(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the installed collections whose names go on like that."""
-    from amplifier.app.known_names import collection_names
-
-    return _offered(collection_names, begun)
+    return complete
 
 
-def plugins(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the plugins of the person's own folder whose names go on like that."""
-    from amplifier.app.known_names import plugin_names
+sessions: Final = _names_of("session_names")
+"""Offers the sessions of this project, by id or name."""
 
-    return _offered(plugin_names, begun)
+profiles: Final = _names_of("profile_names")
+"""Offers the profiles."""
 
+collections: Final = _names_of("collection_names")
+"""Offers the installed collections."""
 
-def modules(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the installed modules whose ids go on like that."""
-    from amplifier.app.known_names import module_ids
+plugins: Final = _names_of("plugin_names")
+"""Offers the plugins of the person's own folder."""
 
-    return _offered(module_ids, begun)
+modules: Final = _names_of("module_ids")
+"""Offers the installed modules by their ids."""
 
 
 def providers(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -62,10 +56,8 @@ def providers(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
 
 def _offered(names: Callable[[Places], Iterable[str]], begun: str) -> list[str]:
     """Return the names that a shell can take: one word each, and nothing that a terminal obeys."""
-    from amplifier.app.directories import Places
-
     try:
-        found = {name for name in names(Places.find()) if name.startswith(begun)}
+        found = {name for name in names(find_places()) if name.startswith(begun)}
     except OSError:  # a folder that cannot be read has no names
         return []
     return sorted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import click
@@ -11,7 +11,7 @@ import click
 from amplifier.cli._options import OptionGroup
 from amplifier.cli._terminal import say
 
-__all__ = ["columns", "output_option", "say_json"]
+__all__ = ["columns", "output_option", "say_json", "say_table"]
 
 output_option: Final = OptionGroup(
     click.option(
@@ -35,6 +35,16 @@ def say_json(value: object) -> None:
         OutputClosedError: nobody reads any more.
     """
     say(json.dumps(value, indent=2))
+
+
+def say_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows under their heads to standard output.
+
+    Raises:
+        OutputClosedError: nobody reads any more.
+    """
+    for line in columns([head, *rows]):
+        say(line)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

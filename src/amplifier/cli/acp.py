@@ -33,7 +33,6 @@ def acp(ctx: click.Context) -> None:
     choices = session_choices(ctx)
     if choices.yes:
         raise click.UsageError("--yes: an editor asks the person; use --accept-edits")
-    # with the runtime: help and wrong usage need none
     from functools import partial
 
     from amplifier.acp import AcpAgent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 __all__ = ["agent"]
@@ -19,7 +19,6 @@ def agent() -> None:
 @output_option
 def _list(output: str) -> None:
     """List the agents that can be used."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.agents.library import AgentLibrary
 
     library = AgentLibrary.of()
@@ -42,17 +41,8 @@ def _list(output: str) -> None:
     if not found:
         notice("There is no agent.")
         return
-    rows = [("NAME", "LEVEL", "DESCRIPTION")]
-    for line in columns(
-        [
-            *rows,
-            *(
-                (agent.name, agent.level, one_line(agent.description, 70))
-                for agent in found
-            ),
-        ]
-    ):
-        say(line)
+    rows = [(each.name, each.level, one_line(each.description, 70)) for each in found]
+    say_table(("NAME", "LEVEL", "DESCRIPTION"), rows)
 
 
 @agent.command("show")
@@ -62,7 +52,6 @@ def _show(name: str, output: str) -> None:
     """Show the agent NAME: its file, its partial mount plan, its instruction."""
     import json
 
-    # with the runtime: help and wrong usage need none
     from amplifier.app.agents.library import AgentLibrary
     from amplifier_sdk.secret import withhold
 
@@ -101,7 +90,6 @@ def _export(place: str) -> None:
     from contextlib import redirect_stdout
     from sys import stderr
 
-    # with the runtime: help and wrong usage need none
     from amplifier.cli._agent_turns import find_agent
     from amplifier_kit.files.documents import yaml_text
     from amplifier_sdk.convert import to_json

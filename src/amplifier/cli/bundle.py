@@ -8,8 +8,9 @@ import click
 
 from amplifier.cli._compositions import add_looking, tell_choice
 from amplifier.cli._options import scope_option
+from amplifier.cli._places import find_places
 from amplifier.cli._source_updates import tell_refresh, update_options
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
@@ -31,12 +32,10 @@ def bundle() -> None:
 @output_option
 def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_bundle
 
-    library = ProfileLibrary.of(Places.find())
+    library = ProfileLibrary.of(find_places())
     chosen = active_bundle(library.settings)
     everywhere = library.settings.read().bundle.app
     found: dict[str, JSONObject] = {}
@@ -45,7 +44,7 @@ def _list(output: str) -> None:
     for name, source in library.added.items():
         found.setdefault(name, _fields("added", None, source=source))
     listed: list[JSONValue] = []
-    rows = [("", "NAME", "LEVEL", "WHERE")]
+    rows = []
     for name, fields in sorted(found.items()):
         marks = {"active": name == chosen, "every_session": name in everywhere}
         listed.append({"name": name, **marks, **fields})
@@ -62,8 +61,7 @@ def _list(output: str) -> None:
     elif not found:
         notice("There is no bundle.")
     else:
-        for line in columns(rows):
-            say(line)
+        say_table(("", "NAME", "LEVEL", "WHERE"), rows)
 
 
 def _fields(
@@ -77,19 +75,16 @@ def _fields(
 @scope_option
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import as_bundle
     from amplifier.app.sessions.activation import activate
 
-    tell_choice("bundle", activate(as_bundle(name), scope, Places.find()))
+    tell_choice("bundle", activate(as_bundle(name), scope, find_places()))
 
 
 @bundle.command("reset")
 @scope_option
 def _reset(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.settings.changes import change
 
     notice(f"No bundle is active by {change(scope, ('bundle', 'active'), None)}")
@@ -98,12 +93,10 @@ def _reset(scope: str) -> None:
 @bundle.command("current")
 def _current() -> None:
     """Print the name of the active bundle."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import active_bundle
     from amplifier.app.settings.settings import load_settings
 
-    chosen = active_bundle(load_settings(Places.find()))
+    chosen = active_bundle(load_settings(find_places()))
     if chosen is None:
         notice("No bundle is active.")
     else:
@@ -126,12 +119,10 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
 
     What has to be fetched, for it and for what it includes, is fetched now, and its commits are pinned.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.added_bundles import add_bundle
 
     added, path = add_bundle(
-        Places.find(), address, name=name, every_session=app, scope=scope
+        find_places(), address, name=name, every_session=app, scope=scope
     )
     say(added)
     notice(f"added {'to every session ' if app else ''}by {path}")
@@ -147,12 +138,10 @@ def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> No
     Without a NAME those that were added, the active one, and those of every session. All are fetched and read first;
     what changed is shown with its commits and hashes, and pinned once you agreed.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.added_bundles import refresh_bundles
 
     tell_refresh(
-        refresh_bundles(Places.find(), names),
+        refresh_bundles(find_places(), names),
         dry_run=dry_run,
         yes=yes,
         output=output,
@@ -165,11 +154,9 @@ def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> No
 @click.pass_context
 def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.added_bundles import remove_bundle
 
-    path = remove_bundle(Places.find(), name, scope=scope)
+    path = remove_bundle(find_places(), name, scope=scope)
     if path is None:
         notice(f"No bundle {one_line(name)} was added in the scope {scope}.")
         ctx.exit(1)
@@ -177,16 +164,13 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.directories import Places
     from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.app.profiles.selection import active_bundle, as_bundle
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.sessions.composition import compose
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 
-    places = Places.find()
+    places = find_places()
     name = name or active_bundle(load_settings(places))
     if name is None:
         problem = Problem(

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import offline_option
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import collections
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.collections.details import ShownCollection
-    from amplifier.app.collections.installation import Change
+    from amplifier.app.collections.installation import Change, CollectionInstaller
 
 __all__ = ["collection"]
 
@@ -43,14 +44,7 @@ def _install(source: str, scope: str, offline: bool, force: bool, output: str) -
     SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, the https:// address of one, or a repository:
     git+https://HOST/PATH[@REF][#subdirectory=FOLDER].
     """
-    from amplifier.app.collections.installation import CollectionInstaller
-
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-
-    installer = CollectionInstaller.of(
-        Places.find(), local=scope == "project", offline=offline
-    )
+    installer = _installer(scope, offline=offline)
     changes = installer.install(source, force=force)
     if output == "json":
         say_json([_change(change) for change in changes])
@@ -76,8 +70,7 @@ def _list(output: str) -> None:
     if output == "json":
         say_json([found.to_dict() for found in shown])
         return
-    rows = [("NAME", "VERSION", "LEVEL", "STATE", "SOURCE")]
-    rows += [
+    rows = [
         (
             found.name,
             one_line(found.version, 40),
@@ -87,8 +80,7 @@ def _list(output: str) -> None:
         )
         for found in shown
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("NAME", "VERSION", "LEVEL", "STATE", "SOURCE"), rows)
 
 
 @collection.command("show")
@@ -115,12 +107,7 @@ def _update(
     names: tuple[str, ...], scope: str, offline: bool, dry_run: bool, output: str
 ) -> None:
     """Bring collections to what their sources are now; all that are installed where none is named."""
-    from amplifier.app.collections.installation import CollectionInstaller
-    from amplifier.app.directories import Places
-
-    installer = CollectionInstaller.of(
-        Places.find(), local=scope == "project", offline=offline
-    )
+    installer = _installer(scope, offline=offline)
     changes = installer.update(names, check_only=dry_run)
     if output == "json":
         say_json([_change(change) for change in changes])
@@ -140,12 +127,7 @@ def _update(
 @_scope_option
 def _accept(name: str, scope: str) -> None:
     """Keep a collection as you changed it: it is your own from now on, and no update touches it."""
-    from amplifier.app.collections.installation import CollectionInstaller
-    from amplifier.app.directories import Places
-
-    before = CollectionInstaller.of(Places.find(), local=scope == "project").accept(
-        name
-    )
+    before = _installer(scope).accept(name)
     notice(f"{before.name} is your own now, as it is.")
     source = one_line(before.source, 300)
     if scope == "project":
@@ -163,12 +145,7 @@ def _accept(name: str, scope: str) -> None:
 @click.option("--force", is_flag=True, help="Although others need it.")
 def _remove(name: str, scope: str, force: bool) -> None:
     """Remove an installed collection."""
-    from amplifier.app.collections.installation import CollectionInstaller
-    from amplifier.app.directories import Places
-
-    path = CollectionInstaller.of(Places.find(), local=scope == "project").remove(
-        name, force=force
-    )
+    path = _installer(scope).remove(name, force=force)
     notice(f"removed {path}")
 
 
@@ -181,13 +158,9 @@ def _verify(
     ctx: click.Context, names: tuple[str, ...], scope: str, output: str
 ) -> None:
     """Compare collections with what was installed; the exit code is 1 if one differs."""
-    from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.collections.verification import verify
-    from amplifier.app.directories import Places
 
-    verdicts = verify(
-        CollectionInstaller.of(Places.find(), local=scope == "project").lock, names
-    )
+    verdicts = verify(_installer(scope).lock, names)
     if output == "json":
         say_json(
             [
@@ -210,6 +183,13 @@ def _verify(
     ctx.exit(
         1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0
     )
+
+
+def _installer(scope: str, *, offline: bool = False) -> CollectionInstaller:
+    from amplifier.app.collections.installation import CollectionInstaller
+
+    is_local = scope == "project"
+    return CollectionInstaller.of(find_places(), local=is_local, offline=offline)
 
 
 def _updated(change: Change, *, dry_run: bool) -> str:

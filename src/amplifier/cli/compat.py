@@ -45,7 +45,6 @@ def _check(ctx: click.Context, module: str, output: str) -> None:
 
 
 async def _examine(module: str) -> ModuleReport:
-    # with the runtime: help and wrong usage need none
     from amplifier.compat.check import check_module, locate
 
     return check_module(locate(module))

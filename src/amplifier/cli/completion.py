@@ -67,35 +67,22 @@ def _install(script: str, shell: str) -> None:
 
 def _place(shell: str) -> Path:
     """Return where a shell looks for the script, or, of zsh, where it can be configured to look."""
-    if shell == "bash":
-        return (
-            _folder("XDG_DATA_HOME", ".local/share")
-            / "bash-completion"
-            / "completions"
-            / _PROGRAM
-        )
-    if shell == "fish":
-        return (
-            _folder("XDG_CONFIG_HOME", ".config")
-            / "fish"
-            / "completions"
-            / f"{_PROGRAM}.fish"
-        )
-    return (
-        _folder("XDG_DATA_HOME", ".local/share")
-        / "zsh"
-        / "site-functions"
-        / f"_{_PROGRAM}"
-    )
-
-
-def _folder(variable: str, default: str) -> Path:
+    variable, default, file = _PLACES[shell]
     named = os.environ.get(variable, "")
     if named.startswith("/"):
-        return Path(named)
-    return Path.home() / default
+        return Path(named, file)
+    return Path.home() / default / file
 
 
+_PLACES: Final = {
+    "bash": (
+        "XDG_DATA_HOME",
+        ".local/share",
+        f"bash-completion/completions/{_PROGRAM}",
+    ),
+    "fish": ("XDG_CONFIG_HOME", ".config", f"fish/completions/{_PROGRAM}.fish"),
+    "zsh": ("XDG_DATA_HOME", ".local/share", f"zsh/site-functions/_{_PROGRAM}"),
+}
 _NEXT: Final = {
     "bash": "A new shell has it, where the package bash-completion is installed.",
     "fish": "A new shell has it.",

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import scope_option
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._places import find_places
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 from amplifier.cli.config_secrets import secret
 
 if TYPE_CHECKING:
-    from amplifier.app.directories import Places
     from amplifier.app.settings.layers import Key
+    from amplifier.app.settings.settings import Settings
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["config"]
@@ -38,11 +39,8 @@ config.add_command(secret)
 @click.pass_context
 def _get(ctx: click.Context, key: str, output: str) -> None:
     """Print the value of KEY that holds; exit with 1 where nothing is set and there is no default."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.settings.settings import load_settings
-
     place = _key(key)
-    origins = load_settings(_places()).explain(place)
+    origins = _settings().explain(place)
     if not origins:
         notice(f"{key} is not set.")
         ctx.exit(1)
@@ -59,10 +57,7 @@ def _get(ctx: click.Context, key: str, output: str) -> None:
 @click.pass_context
 def _explain(ctx: click.Context, key: str, output: str) -> None:
     """Show every place that sets KEY; the first one holds."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.settings.settings import load_settings
-
-    place, settings = _key(key), load_settings(_places())
+    place, settings = _key(key), _settings()
     origins = settings.explain(place)
     if output == "json":
         say_json(
@@ -77,21 +72,15 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
             ]
         )
     elif origins:
-        rows = [("SCOPE", "VALUE", "WHERE")]
+        rows = []
         for origin in origins:
             if origin.path is None:
                 where = ""
             else:
                 where = f"{origin.path}:{origin.line or 1}"
-            rows.append(
-                (
-                    origin.scope,
-                    one_line(json.dumps(_shown(place, origin.value)), 60),
-                    one_line(where, 300),
-                )
-            )
-        for line in columns(rows):
-            say(line)
+            value = one_line(json.dumps(_shown(place, origin.value)), 60)
+            rows.append((origin.scope, value, one_line(where, 300)))
+        say_table(("SCOPE", "VALUE", "WHERE"), rows)
     if settings.withheld is not None:
         notice(
             f"The settings of this folder do not count: {one_line(settings.withheld.reason, 300)}"
@@ -105,12 +94,10 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
 @output_option
 def _list(output: str) -> None:
     """Show all settings that are set, merged."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.profiles.compiler import flatten
-    from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.secret import withhold
 
-    values = withhold(load_settings(_places()).values)
+    values = withhold(_settings().values)
     if output == "json":
         say_json(values)
         return
@@ -127,7 +114,6 @@ def _list(output: str) -> None:
 @scope_option
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.settings.changes import change
     from amplifier_kit.files.documents import DocumentError, parse_yaml
 
@@ -145,7 +131,6 @@ def _set(key: str, value: str, scope: str) -> None:
 @scope_option
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.settings.changes import change
 
     notice(f"{key} is not set any more in {change(scope, _key(key), None)}")
@@ -159,11 +144,9 @@ def _path(ctx: click.Context, scope: str) -> None:
     from typing import cast
 
     from amplifier.app.settings.layers import Scope
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.settings.settings import settings_file
 
-    path = settings_file(cast("Scope", scope), _places())
+    path = settings_file(cast("Scope", scope), find_places())
     if path is None:
         notice("There is no project here: this is the home folder.")
         ctx.exit(1)
@@ -174,7 +157,6 @@ def _path(ctx: click.Context, scope: str) -> None:
 @scope_option
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is saved when it is valid."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.settings.changes import edit
 
     path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
@@ -184,10 +166,7 @@ def _edit(scope: str) -> None:
 @config.command("validate")
 def _validate() -> None:
     """Check all settings files; what is wrong is reported with file and line."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.settings.settings import load_settings
-
-    settings = load_settings(_places())
+    settings = _settings()
     settings.read()
     for layer in settings.layers:
         notice(f"sound: {layer.path}")
@@ -197,10 +176,10 @@ def _validate() -> None:
         )
 
 
-def _places() -> Places:
-    from amplifier.app.directories import Places
+def _settings() -> Settings:
+    from amplifier.app.settings.settings import load_settings
 
-    return Places.find()
+    return load_settings(find_places())
 
 
 def _key(text: str) -> Key:

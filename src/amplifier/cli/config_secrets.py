@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
-from amplifier.cli._terminal import notice, say
+from amplifier.cli._places import find_secrets
+from amplifier.cli._tables import output_option, say_json, say_table
+from amplifier.cli._terminal import notice
 
 __all__ = ["secret"]
 
@@ -30,10 +31,6 @@ def _set(name: str, from_env: str | None) -> None:
 
     It is asked for without being shown; from a pipe the first line is taken.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
-
     if from_env is not None:
         value = os.environ.get(from_env, "")
     elif sys.stdin.isatty():
@@ -41,7 +38,7 @@ def _set(name: str, from_env: str | None) -> None:
     else:
         value = sys.stdin.readline().rstrip("\r\n")
     try:
-        where = SecretStore.of(Places.find()).set(name, value)
+        where = find_secrets().set(name, value)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     notice(
@@ -53,19 +50,14 @@ def _set(name: str, from_env: str | None) -> None:
 @output_option
 def _list(output: str) -> None:
     """List the names of stored secrets; values are never shown."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
-
-    names = SecretStore.of(Places.find()).names()
+    names = find_secrets().names()
     if output == "json":
         say_json([{"name": name, "kept_in": where} for name, where in names.items()])
         return
     if not names:
         notice("Nothing is stored.")
         return
-    for line in columns([("NAME", "STORED IN"), *names.items()]):
-        say(line)
+    say_table(("NAME", "STORED IN"), names.items())
 
 
 @secret.command("remove")
@@ -73,11 +65,7 @@ def _list(output: str) -> None:
 @click.pass_context
 def _remove(ctx: click.Context, name: str) -> None:
     """Forget the secret NAME."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.settings.secrets import SecretStore
-
-    if not SecretStore.of(Places.find()).remove(name):
+    if not find_secrets().remove(name):
         notice(f"No secret of the name {name} is stored.")
         ctx.exit(1)
     notice(f"{name} is removed.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import has_colour, notice, one_line, say
@@ -53,17 +54,13 @@ def doctor(ctx: click.Context, timeout: float, server: str | None, output: str) 
     """
     if server is not None:
         ctx.exit(_write(_of_server(server, timeout), output))
-    from amplifier.app.directories import Places
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.doctor.examination import examine
 
-    found = run_quietly(ctx, partial(examine, Places.find(), timeout=timeout))
+    found = run_quietly(ctx, partial(examine, find_places(), timeout=timeout))
     ctx.exit(_write(found, output))
 
 
 def _of_server(target: str, timeout: float) -> list[DoctorFinding]:
-    # with the runtime: help and wrong usage need none
     if target.startswith(("http://", "https://")):
         from amplifier.app.doctor.servers import check_server
 

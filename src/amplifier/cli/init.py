@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import scope_option
+from amplifier.cli._places import find_places
 from amplifier.cli._provider_choice import choose_provider, pick
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import profiles, providers
@@ -107,7 +108,6 @@ def init(
         )
     key = _given_key(key_from_env, key_stdin)
 
-    # with the runtime: help and wrong usage need none
     from amplifier.app.setup import SetupDecision, carry_out
 
     survey, state, server = choose_provider(
@@ -299,11 +299,10 @@ def _finish(
 
 
 def _test(ctx: click.Context) -> None:
-    from amplifier.app.directories import Places
     from amplifier.app.providers.details import ask_provider
     from amplifier.app.providers.entries import find_entry, survey_providers
 
-    survey = survey_providers(Places.find())  # as it is by now
+    survey = survey_providers(find_places())  # as it is by now
     answered = run_quietly(
         ctx, partial(ask_provider, find_entry(survey.entries), survey.composition)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
 
@@ -101,9 +102,6 @@ def logs(
 
     ID is a session's id, the beginning of it, or its name.
     """
-    from amplifier.app.directories import Places
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.logs.library import LogLibrary
     from amplifier.app.logs.merge import Logs
     from amplifier.app.logs.selection import LineFilter, parse_since
@@ -118,7 +116,7 @@ def logs(
         terms=terms,
         since=None if since is None else parse_since(since),
     )
-    library = LogLibrary(Places.find())
+    library = LogLibrary(find_places())
     chosen = choose_logs(library, names, files, tree=tree)
     with Logs.take([log.path for log in chosen]) as taken:
         if stats:

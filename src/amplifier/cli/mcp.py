@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._mcp_servers import COMMANDS
-from amplifier.cli._options import is_debug, serving_options, session_choices
+from amplifier.cli._options import serving_options, session_choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,6 @@ def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) 
     choices = session_choices(ctx)
     if choices.yes:
         raise click.UsageError("--yes: another agent calls; use --accept-edits")
-    # with the runtime: help and wrong usage need none
     from functools import partial
     from importlib.util import find_spec
 
@@ -72,15 +71,10 @@ def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) 
         raise click.ClickException(
             f"mcp serve needs a package: {install_command('amplifier[mcp]')}"
         )
-    from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._interrupts import run_interruptible
-    from amplifier.cli._logs import configure_logs
-    from amplifier.cli._session_selection import choose_session
+    from amplifier.cli._session_selection import chosen_session
 
-    configure_logs(debug=is_debug(ctx))
-    selected = choose_session(
-        choices.plan_options(), SessionSelector(keep=choices.keep)
-    )
+    selected = chosen_session(ctx, keep=choices.keep)
     accepted = choices.consent.accepted
     if http:
         from amplifier.cli._mcp_http import serve_http

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, say
 from amplifier.cli.module_sources import TYPES, add, remove, show, update, why
 
@@ -31,7 +31,6 @@ for _command in (add, remove, show, update, why):
 @output_option
 def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.modules.own import list_modules
 
     modules = list_modules(kind)
@@ -55,8 +54,7 @@ def _list(kind: str | None, output: str) -> None:
             "No module is installed." if kind is None else f"No {kind} is installed."
         )
         return
-    rows = [("ID", "TYPE", "DISTRIBUTION", "LOCATION")]
-    rows += [
+    rows = [
         (
             found.id,
             found.type,
@@ -65,15 +63,13 @@ def _list(kind: str | None, output: str) -> None:
         )
         for found in modules
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("ID", "TYPE", "DISTRIBUTION", "LOCATION"), rows)
 
 
 @module.command("types")
 @output_option
 def _types(output: str) -> None:
     """List the module types, with the section of a plan in which each stands."""
-    # with the runtime: help and wrong usage need none
     from amplifier_sdk.hookspecs import KINDS
 
     types = sorted(KINDS, key=lambda kind: kind.name)
@@ -88,12 +84,11 @@ def _types(output: str) -> None:
             ]
         )
         return
-    rows = [("TYPE", "PLAN", "IDS")]
+    rows = []
     for kind, plan in zip(types, plans, strict=True):
         ids = ", ".join(f"{prefix}…" for prefix in kind.prefixes)
         rows.append((kind.name, plan, ids))
-    for line in columns(rows):
-        say(line)
+    say_table(("TYPE", "PLAN", "IDS"), rows)
 
 
 @module.command("validate")
@@ -145,8 +140,6 @@ def _validate(
     path, kind = _target(target, kind)
     from amplifier.cli._report import write_report
     from amplifier.validation import validate
-
-    # with the runtime: help and wrong usage need none
     from amplifier_kit.files.documents import read_mapping
     from amplifier_sdk.errors import ModuleError
 
@@ -187,7 +180,6 @@ def _new(name: str, kind: str | None, parent: Path) -> None:
 
     Its folder is called amplifier-module-ID; nothing that exists is touched.
     """
-    # with the runtime: help and wrong usage need none
     from amplifier.app.scaffold import make_module
 
     made = make_module(name, kind, parent=parent)

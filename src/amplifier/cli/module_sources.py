@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import SCOPES, offline_option, scope_option
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import modules
 from amplifier.cli._source_updates import tell_refresh, update_options
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import alert, notice, one_line, say
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ def add(
 
     A package that is not installed is installed with uv or pip, once you agreed. No code of the module runs.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.sources.cache import SourceCache
     from amplifier.app.sources.entries import add_module
     from amplifier.app.sources.git import Git
@@ -71,7 +70,7 @@ def add(
         alert("  " + " ".join(installer.command(package)))
         return yes or click.confirm("Install it?", default=False, err=True)
 
-    places = Places.find()
+    places = find_places()
     added = add_module(
         module,
         source,
@@ -108,10 +107,9 @@ def add(
 @click.option("--scope", type=click.Choice(SCOPES), help="Whose settings; default all.")
 def remove(module: str, scope: str | None) -> None:
     """Take a module and its source out of the settings; a package stays installed."""
-    from amplifier.app.directories import Places
     from amplifier.app.sources.entries import remove_module
 
-    for file, key in remove_module(module, Places.find(), scope):
+    for file, key in remove_module(module, find_places(), scope):
         notice(f"removed {'.'.join(map(str, key))} from {file}")
 
 
@@ -145,8 +143,7 @@ def why(module: str, profile: str | None, output: str) -> None:
     if output == "json":
         say_json(traced.to_dict())
         return
-    rows = [("", "LAYER", "PLACE", "RESULT")]
-    rows += [
+    rows = [
         (
             "*" if tried is traced.used else "",
             tried.layer,
@@ -155,8 +152,7 @@ def why(module: str, profile: str | None, output: str) -> None:
         )
         for tried in traced.layers
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("", "LAYER", "PLACE", "RESULT"), rows)
     _require_found(traced)
 
 

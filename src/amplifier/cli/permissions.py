@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
-from amplifier.cli._terminal import notice, one_line, say
+from amplifier.cli._tables import output_option, say_json, say_table
+from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
     from amplifier_kit.rules.permissions import PermissionRule, Permissions
@@ -42,9 +42,7 @@ def _list(output: str) -> None:
     if not found:
         notice("Nothing is allowed for longer than one session.")
         return
-    rows = [("ID", "UNTIL", "WHERE", "TOOL", "WHAT"), *map(_row, found)]
-    for line in columns(rows):
-        say(line)
+    say_table(("ID", "UNTIL", "WHERE", "TOOL", "WHAT"), map(_row, found))
 
 
 @permissions.command("revoke")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import offline_option, yes_option
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import plugins
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import alert, notice, one_line, say
 from amplifier_sdk.legible import escaped, shortened
 
@@ -60,11 +61,7 @@ def _add(
     archive, or git+https://HOST/PATH[@REF][#subdirectory=FOLDER]. Of a marketplace NAME says which plugins; --dry-run
     without NAME lists them.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.plugins.installation import PluginInstaller
-
-    installer = PluginInstaller.of(Places.find(), offline=offline)
+    installer = _installer(offline=offline)
     if dry_run:
         _look(installer, source, names)
         return
@@ -78,19 +75,16 @@ def _add(
 @output_option
 def _list(output: str) -> None:
     """List the plugins of your own folder and of this project, and whether they are used."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.plugins.details import list_plugins
 
-    shown = list_plugins(Places.find())
+    shown = list_plugins(find_places())
     if output == "json":
         say_json([each.to_dict() for each in shown])
         return
     if not shown:
         notice("There is no plugin; amplifier plugin add OWNER/REPO")
         return
-    rows = [("NAME", "VERSION", "LEVEL", "STATE", "SOURCE")]
-    rows += [
+    rows = [
         (
             one_line(each.name, 64),
             one_line(each.version, 40),
@@ -100,8 +94,7 @@ def _list(output: str) -> None:
         )
         for each in shown
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("NAME", "VERSION", "LEVEL", "STATE", "SOURCE"), rows)
     for each in shown:
         if each.reason:
             notice(f"{one_line(each.name, 64)}: {one_line(each.reason, 500)}")
@@ -112,11 +105,9 @@ def _list(output: str) -> None:
 @output_option
 def _show(name: str, output: str) -> None:
     """Show what the plugin NAME is, and what it may do."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.plugins.details import show_plugin
 
-    found = show_plugin(name, Places.find())
+    found = show_plugin(name, find_places())
     if output == "json":
         say_json(found.to_dict())
     else:
@@ -139,11 +130,7 @@ def _update(
 
     Without a NAME all that were added. Sessions use what you agreed to until then.
     """
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
-    from amplifier.app.plugins.installation import PluginInstaller
-
-    installer = PluginInstaller.of(Places.find(), offline=offline)
+    installer = _installer(offline=offline)
     question = "Update, and let them do this?"
     changes = installer.update(names, _asking(question, yes=yes), dry_run=dry_run)
     if not changes:
@@ -162,11 +149,13 @@ def _update(
 @click.argument("name", shell_complete=plugins)
 def _remove(name: str) -> None:
     """Remove the plugin NAME, which was added."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
+    notice(f"removed {_installer().remove(name)}")
+
+
+def _installer(*, offline: bool = False) -> PluginInstaller:
     from amplifier.app.plugins.installation import PluginInstaller
 
-    notice(f"removed {PluginInstaller.of(Places.find()).remove(name)}")
+    return PluginInstaller.of(find_places(), offline=offline)
 
 
 def _look(installer: PluginInstaller, source: str, names: Sequence[str]) -> None:
@@ -182,8 +171,7 @@ def _look(installer: PluginInstaller, source: str, names: Sequence[str]) -> None
             (plugin.name, one_line(plugin.description, 120))
             for plugin in sorted(error.plugins, key=lambda each: each.name)
         ]
-        for line in columns([("NAME", "DESCRIPTION"), *rows]):
-            say(line)
+        say_table(("NAME", "DESCRIPTION"), rows)
 
 
 def _asking(question: str, *, yes: bool) -> Callable[[Sequence[PluginChange]], bool]:

@@ -8,8 +8,9 @@ import click
 
 from amplifier.cli._compositions import add_looking, json_text, tell_choice
 from amplifier.cli._options import scope_option, yes_option
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import profiles
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
@@ -39,14 +40,12 @@ def profile() -> None:
 @output_option
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.definitions import InvalidFile
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_profile
     from amplifier.app.settings.settings import load_settings
 
-    places = Places.find()
+    places = find_places()
     chosen = active_profile(load_settings(places))
     found = ProfileLibrary.of(places).all()
     if output == "json":
@@ -55,25 +54,17 @@ def _list(output: str) -> None:
     if not found:
         notice("There is no profile.")
         return
-    rows = [("", "NAME", "LEVEL", "DESCRIPTION")]
+    rows = []
     for file in found:
-        if isinstance(file, InvalidFile):
-            if file.is_untrusted:
-                text = "not trusted, see below"
-            else:
-                text = "invalid, see below"
-        else:
+        if not isinstance(file, InvalidFile):
             text = file.head.description
-        rows.append(
-            (
-                "*" if file.name == chosen else "",
-                file.name,
-                file.level,
-                one_line(text, 60),
-            )
-        )
-    for line in columns(rows):
-        say(line)
+        elif file.is_untrusted:
+            text = "not trusted, see below"
+        else:
+            text = "invalid, see below"
+        mark = "*" if file.name == chosen else ""
+        rows.append((mark, file.name, file.level, one_line(text, 60)))
+    say_table(("", "NAME", "LEVEL", "DESCRIPTION"), rows)
     for file in found:
         if isinstance(file, InvalidFile):
             notice(f"warning: {one_line(file.problem, 1000)}")
@@ -104,14 +95,12 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 @output_option
 def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.chain import follow
     from amplifier.app.profiles.compiler import compile_chain
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.sessions.details import compare
 
-    library = ProfileLibrary.of(Places.find())
+    library = ProfileLibrary.of(find_places())
     one, other = (compile_chain(follow(library, name)) for name in (left, right))
     found = compare(one, other)
     if output == "json":
@@ -133,12 +122,10 @@ def _diff(left: str, right: str, output: str) -> None:
 @profile.command("current")
 def _current() -> None:
     """Print the name of the active profile."""
-    # with the runtime: help and wrong usage need none
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import BUNDLE, active_profile
     from amplifier.app.settings.settings import load_settings
 
-    name = active_profile(load_settings(Places.find()))
+    name = active_profile(load_settings(find_places()))
     if name is None:
         notice("No profile is active.")
     elif name.startswith(BUNDLE):
@@ -154,10 +141,9 @@ def _current() -> None:
 @scope_option
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
-    from amplifier.app.directories import Places
     from amplifier.app.sessions.activation import activate
 
-    tell_choice("profile", activate(name, scope, Places.find()))
+    tell_choice("profile", activate(name, scope, find_places()))
 
 
 @profile.command("reset")
@@ -183,11 +169,10 @@ def _reset(scope: str) -> None:
 @_own_scope
 def _new(name: str, extends: str, description: str, scope: str) -> None:
     """Write the profile NAME, and print its file: a head with what it builds on, and an instruction to begin with."""
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.own_files import new_profile
 
     path = new_profile(
-        Places.find(),
+        find_places(),
         name,
         scope=scope,
         extends=extends or None,
@@ -204,11 +189,10 @@ def _new(name: str, extends: str, description: str, scope: str) -> None:
 @_own_scope
 def _edit(name: str, scope: str) -> None:
     """Open the profile NAME in $EDITOR; it is saved when it is valid."""
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.own_files import edit_profile
 
     path = edit_profile(
-        Places.find(),
+        find_places(),
         name,
         lambda text: click.edit(text, extension=".md"),
         scope=scope,
@@ -222,22 +206,18 @@ def _edit(name: str, scope: str) -> None:
 @yes_option
 def _remove(name: str, scope: str, yes: bool) -> None:
     """Delete the profile NAME, after asking."""
-    from amplifier.app.directories import Places
     from amplifier.app.profiles.own_files import remove_profile
 
     if not yes:
         click.confirm(f"Delete the profile {one_line(name)}?", abort=True, err=True)
-    notice(f"removed: {remove_profile(Places.find(), name, scope=scope)}")
+    notice(f"removed: {remove_profile(find_places(), name, scope=scope)}")
 
 
 def _composed(name: str | None) -> Composition:
-    from amplifier.app.directories import Places
     from amplifier.app.plans.base_plans import PlanOptions
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.sessions.composition import compose
 
-    return compose(PlanOptions(profile=name), Places.find(), fill=False)
+    return compose(PlanOptions(profile=name), find_places(), fill=False)
 
 
 add_looking(profile, "profile", _composed, profiles)

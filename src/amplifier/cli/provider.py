@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import scope_option
+from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import providers
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 
     Each is mounted for a moment; nothing is asked of a vendor, and no key is shown.
     """
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.details import inspect_providers
 
     look = _look()
@@ -71,7 +71,6 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 @output_option
 def _current(output: str) -> None:
     """Print the provider that new sessions ask first; exit with 1 where they have none."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.entries import find_entry
 
     found = find_entry(_look(strict=True).entries)
@@ -87,7 +86,6 @@ def _current(output: str) -> None:
 @click.pass_context
 def _models(ctx: click.Context, id: str | None, output: str) -> None:
     """Ask the provider ID, or the one that new sessions ask, for its models."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.details import list_models
     from amplifier.app.providers.entries import find_entry
 
@@ -107,7 +105,6 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
 @click.pass_context
 def _test(ctx: click.Context, id: str | None, model: str | None, output: str) -> None:
     """Send one tiny request to the provider ID, or to the one that new sessions ask, and say what it cost."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.details import ask_provider
     from amplifier.app.providers.entries import find_entry
 
@@ -138,8 +135,6 @@ def _use(
 ) -> None:
     """Use the provider ID for new sessions, instead of any other; it must mount."""
     from amplifier.app.providers.entries import find_entry
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.providers.selection import use_provider
 
     look = _look()
@@ -189,8 +184,7 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
             f"No provider is installed; one that needs no key: {install_command('amplifier[local]')}"
         )
         return
-    rows = [("", "PROVIDER", "KEY", "MODEL", "")]
-    rows += [
+    rows = [
         (
             _mark(state),
             one_line(state.entry.name),
@@ -200,8 +194,7 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
         )
         for state in states
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("", "PROVIDER", "KEY", "MODEL", ""), rows)
 
 
 def _write_models(found: Sequence[ModelInfo], output: str) -> None:
@@ -213,13 +206,8 @@ def _write_models(found: Sequence[ModelInfo], output: str) -> None:
     if not found:
         notice("The provider lists no model.")
         return
-    for line in columns(
-        [
-            ("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES"),
-            *map(_row, found),
-        ]
-    ):
-        say(line)
+    heads = ("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES")
+    say_table(heads, map(_row, found))
 
 
 def _write_answer(found: ProviderEntry, answered: Answered, output: str) -> None:
@@ -256,10 +244,9 @@ def _tell_choice(state: ProviderState, path: Path | None) -> None:
 
 def _look(*, strict: bool = False) -> Survey:
     """Look at the providers; what prevents sessions is reported, unless `strict` makes it an error."""
-    from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
 
-    found = survey_providers(Places.find())
+    found = survey_providers(find_places())
     if found.problem is not None and strict:
         raise found.problem
     if found.problem is not None:

@@ -23,7 +23,7 @@ from amplifier.cli._sessions import (
     when,
 )
 from amplifier.cli._shell_completion import sessions
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ def _list(
     limit: int, children: bool, tag: str | None, all_projects: bool, output: str
 ) -> None:
     """List the sessions, the latest first."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.store.overview import latest_sessions
 
     roots = [store.sessions for store in stores(all_projects=all_projects)]
@@ -199,8 +198,7 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
             ]
         )
     elif found.hits:
-        rows = [("ID", "UPDATED", "IN", "TEXT")]
-        rows += [
+        rows = [
             (
                 one_line(hit.session.record.session_id),
                 when(hit.session.record.latest),
@@ -209,8 +207,7 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
             )
             for hit in found.hits
         ]
-        for line in columns(rows):
-            say(line)
+        say_table(("ID", "UPDATED", "IN", "TEXT"), rows)
     if found.unread:
         notice(
             f"Not searched, since too large or damaged: {one_line(', '.join(found.unread), 300)}"
@@ -252,23 +249,13 @@ def _tree(name: str | None, limit: int, all_projects: bool, output: str) -> None
 
 def _say_table(sessions: Sequence[StoredSession], *, with_project: bool) -> None:
     project = ("PROJECT",) if with_project else ()
-    rows: list[tuple[str, ...]] = [
-        ("ID", "UPDATED", "TURNS", *project, "NAME OR PROMPT")
-    ]
+    rows = []
     for session in sessions:
         record = session.record
         where = (one_line(record.working_dir, 40),) if with_project else ()
-        rows.append(
-            (
-                one_line(record.session_id),
-                when(record.latest),
-                str(record.turn_count),
-                *where,
-                _known(session),
-            )
-        )
-    for line in columns(rows):
-        say(line)
+        name, turns = one_line(record.session_id), str(record.turn_count)
+        rows.append((name, when(record.latest), turns, *where, _known(session)))
+    say_table(("ID", "UPDATED", "TURNS", *project, "NAME OR PROMPT"), rows)
 
 
 def _known(session: StoredSession) -> str:

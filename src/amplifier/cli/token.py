@@ -88,7 +88,6 @@ def _date(seconds: float) -> str:
 
 def _with_tokens(name: str, use: Callable[[TokenStore], Awaitable[T]]) -> T:
     """Open the tokens of a store for one use."""
-    # with the runtime: help and wrong usage need none
     import anyio
 
     from amplifier.cli._server_stores import stores_of

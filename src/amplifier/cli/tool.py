@@ -13,11 +13,10 @@ import click
 
 from amplifier.cli._options import (
     consent_options,
-    is_debug,
     made_of_options,
     session_choices,
 )
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
@@ -76,11 +75,11 @@ def _invoke(
     deny or change it, and what they ask is asked at the terminal. The session is stored as others are, with what was
     backed up for it.
     """
-    # with the runtime: help and wrong usage need none
     from amplifier.cli._interrupts import run_interruptible
+    from amplifier.cli._session_selection import chosen_session
 
     with redirect_stdout(sys.stderr):
-        chosen = _chosen(ctx, keep=None)
+        chosen = chosen_session(ctx, keep=None)
         result = run_interruptible(
             partial(_call, chosen, name, arguments, session_choices(ctx).consent),
             "asyncio",
@@ -142,13 +141,11 @@ def _write_tools(found: Sequence[ToolShown], output: str) -> None:
     if not found:
         notice("A session has no tool.")
         return
-    rows = [("NAME", "EFFECTS", "DESCRIPTION")]
-    rows += [
+    rows = [
         (one_line(tool.name), tool.effects_text, one_line(tool.description, 80))
         for tool in found
     ]
-    for line in columns(rows):
-        say(line)
+    say_table(("NAME", "EFFECTS", "DESCRIPTION"), rows)
 
 
 def _write_tool(found: ToolShown, output: str) -> None:
@@ -157,8 +154,7 @@ def _write_tool(found: ToolShown, output: str) -> None:
         return
     say(f"{one_line(found.name)} ({found.effects_text})")
     say(visible(found.description))
-    for line in columns([("ARGUMENT", "TYPE", "", "MEANING"), *_arguments(found)]):
-        say(line)
+    say_table(("ARGUMENT", "TYPE", "", "MEANING"), _arguments(found))
 
 
 def _write_result(name: str, result: ToolResult, output: str) -> int:
@@ -188,11 +184,10 @@ def _write_result(name: str, result: ToolResult, output: str) -> int:
 
 def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     """Return the tools of a session, or the one of a name."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.sessions.opened import open_session
     from amplifier.app.sessions.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
-    from amplifier.cli._session_selection import tell_opening
+    from amplifier.cli._session_selection import chosen_session, tell_opening
 
     async def look(_: Interrupts) -> list[ToolShown]:
         async with open_session(to_look(chosen.composition)) as opened:
@@ -203,20 +198,8 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
             )
 
     with redirect_stdout(sys.stderr):
-        chosen = _chosen(ctx)
+        chosen = chosen_session(ctx, keep=False)
         return run_interruptible(look, "asyncio")
-
-
-def _chosen(ctx: click.Context, *, keep: bool | None = False) -> SelectedSession:
-    """Return the session in which tools are shown or called, and where it is stored if it is."""
-    from amplifier.app.sessions.selection import SessionSelector
-    from amplifier.cli._logs import configure_logs
-    from amplifier.cli._session_selection import choose_session
-
-    configure_logs(debug=is_debug(ctx))
-    return choose_session(
-        session_choices(ctx).plan_options(), SessionSelector(keep=keep)
-    )
 
 
 def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:
@@ -234,18 +217,10 @@ def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:
         kind = schema.get("type") or " or ".join(
             key for key in ("anyOf", "oneOf", "enum", "$ref") if key in schema
         )
-        if isinstance(kind, str):
-            shown = kind
-        else:
-            shown = json.dumps(kind)
-        rows.append(
-            (
-                one_line(name),
-                shown,
-                needed,
-                one_line(str(schema.get("description") or ""), 100),
-            )
-        )
+        if not isinstance(kind, str):
+            kind = json.dumps(kind)
+        meaning = one_line(str(schema.get("description") or ""), 100)
+        rows.append((one_line(name), kind, needed, meaning))
     return rows
 
 

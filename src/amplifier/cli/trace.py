@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import notice, say
 
@@ -36,9 +37,6 @@ def trace(
     ID is its id, the beginning of it, or its name. The page is one file and asks no host for anything. Its path goes
     to standard output.
     """
-    from amplifier.app.directories import Places
-
-    # with the runtime: help and wrong usage need none
     from amplifier.app.logs.library import LogLibrary
     from amplifier.app.traces.page import PAGE_FILE, read_trace, render_page, write_page
 
@@ -51,7 +49,7 @@ def trace(
         [session] if session is not None else [],
         [file] if file is not None else [],
     )
-    logs = choose_logs(LogLibrary(Places.find()), names, files, tree=True)
+    logs = choose_logs(LogLibrary(find_places()), names, files, tree=True)
     found = read_trace(logs)
     tell_damage(found.damaged)
     if not found.records:

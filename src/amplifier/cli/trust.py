@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def trust(ctx: click.Context, yes: bool) -> None:
 @output_option
 def _show(output: str) -> None:
     """Show what this folder brings along, by kind."""
-    # with the runtime: help and wrong usage need none
     from amplifier.app.projects.trust import look
 
     found = look()
@@ -49,7 +48,6 @@ def _show(output: str) -> None:
 @output_option
 def _list(output: str) -> None:
     """List the folders that are trusted."""
-    # with the runtime: help and wrong usage need none
     from amplifier_kit.trust import TrustStore
 
     grants = TrustStore.in_home().list()
@@ -69,17 +67,8 @@ def _list(output: str) -> None:
     if not grants:
         notice("Nothing is trusted.")
         return
-    rows = [("KIND", "FILES", "FOLDER")]
-    for line in columns(
-        [
-            *rows,
-            *(
-                (grant.kind, str(len(grant.items)), one_line(grant.folder))
-                for grant in grants
-            ),
-        ]
-    ):
-        say(line)
+    rows = [(each.kind, str(len(each.items)), one_line(each.folder)) for each in grants]
+    say_table(("KIND", "FILES", "FOLDER"), rows)
 
 
 @trust.command("grant")

@@ -83,7 +83,9 @@ class Package:
     @property
     def place(self) -> str | None:
         """Where its metadata stands; `None` for what is installed."""
-        return None if self.root is None else "pyproject.toml"
+        if self.root is None:
+            return None
+        return "pyproject.toml"
 
     def shown(self, path: Path) -> str:
         """Write a path relative to the repository, as its author knows it."""

@@ -44,7 +44,8 @@ _FILE: Final = from_json(
 # With values that each sender really sends: a handler may read any of them.
 PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
     event: {
-        key: _VALUES.get(key) if value is None else value for key, value in data.items()
+        **data,
+        **{key: _VALUES[key] for key in _VALUES if data.get(key, 1) is None},
     }
     for event, data in _FILE.payloads.items()
 }
