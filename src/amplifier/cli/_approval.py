@@ -120,11 +120,6 @@ class AllowAll:
 
 @contextmanager
 def _open_terminal() -> Iterator[tuple[int, TextIO]]:
-    """Open the terminal to read and to write; a line that was left open is ended.
-
-    Raises:
-        ApprovalUnavailableError: there is none, or the command runs in its background.
-    """
     try:
         # Without O_NOCTTY a daemon that opens a terminal would take it as its own.
         descriptor = os.open(TERMINAL, os.O_RDWR | getattr(os, "O_NOCTTY", 0))

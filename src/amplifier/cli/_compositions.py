@@ -80,7 +80,6 @@ _VALIDATE = "Check that a session of the {noun} NAME, or of the active one, woul
 
 
 def _show_composition(composition: Composition, *, detail: bool, output: str) -> None:
-    """Show what a profile or a bundle comes to."""
     from amplifier.app.sessions.details import (
         estimate_tokens,
         list_values,
@@ -172,7 +171,6 @@ def _mentions_of(composition: Composition) -> Batch | None:
 
 
 def _instruction(composition: Composition, mentioned: Batch | None) -> str:
-    """Return the agent's instruction, its mentions followed."""
     from amplifier.app.mentions.loader import prepend_context_to_markdown
 
     if mentioned is None or composition.instruction is None:

@@ -23,8 +23,6 @@ _INDENT: Final = " " * 6
 
 
 class _Style(TypedDict, total=False):
-    """How click styles a line."""
-
     fg: str
     bold: bool
 

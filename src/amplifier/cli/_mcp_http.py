@@ -42,11 +42,6 @@ def serve_http(
 
 
 def _token() -> str:
-    """Return the token that clients need, from the environment or the person's secrets.
-
-    Raises:
-        click.ClickException: there is none, or one that could be found by trying.
-    """
     from amplifier.mcp_server.http import SHORTEST_TOKEN
 
     token = os.environ.get(_TOKEN) or find_secrets().get(_TOKEN) or ""

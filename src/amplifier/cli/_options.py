@@ -226,7 +226,6 @@ class SessionChoices(NamedTuple):
         )
 
     def _limits(self) -> JSONObject:
-        """Return the limits that were chosen, by the names of a plan."""
         limits: JSONObject = {}
         if self.max_turns is not None:
             limits["iterations"] = self.max_turns

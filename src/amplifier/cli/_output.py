@@ -222,7 +222,6 @@ class TextAnswer:
         return LineBeside(stream, self._end_line)
 
     def _tell_end(self, call: ToolCall, result: ToolResult) -> None:
-        """Report why a call failed, or what it changed."""
         diff = diff_of(result)
         if not result.success:
             self._end_line()

@@ -180,7 +180,6 @@ def _no_provider(states: Sequence[ProviderState]) -> str:
 
 
 def _of_server(server: LocalServer, states: Sequence[ProviderState]) -> ProviderState:
-    """Return the provider that speaks to a server, which needs no key."""
     import attrs  # with the runtime: help and wrong usage need none
 
     state = next(each for each in states if each.entry.module == server.module)
@@ -196,32 +195,19 @@ def _offers() -> list[InstallableProvider]:
 
 
 def _offer_text(offer: InstallableProvider) -> str:
-    """Return how a list shows what can be installed."""
     if offer.has_key:
         return f"{offer.module} (not installed; {offer.variable} is set)"
     return f"{offer.module} (not installed)"
 
 
-def _install(offer: InstallableProvider, *, asks: bool) -> bool:
-    """Install what was chosen, once the person agreed to the command; return whether it was.
-
-    Raises:
-        AmplifierError: it cannot be installed.
-    """
+def _install(offer: InstallableProvider, *, asks: bool) -> None:
     alert(f"{offer.module} is not installed; this installs it: {offer.command}")
-    if asks and not click.confirm("Install it now?", default=True, err=True):
-        return False
-    offer.install()
-    notice(f"{offer.module} is installed.")
-    return True
+    if not asks or click.confirm("Install it now?", default=True, err=True):
+        offer.install()
+        notice(f"{offer.module} is installed.")
 
 
 def _install_named(id: str, *, asks: bool) -> None:
-    """Install the provider that an option names, if it is one that is not installed.
-
-    Raises:
-        AmplifierError: it cannot be installed.
-    """
     for offer in _offers():
         if id in (offer.module, offer.module.removeprefix("provider-")):
             _install(offer, asks=asks)

@@ -144,7 +144,6 @@ def remove(sessions: tuple[str, ...], yes: bool, all_projects: bool) -> None:
 
 
 def _is_wanted(family: Sequence[StoredSession]) -> bool:
-    """Ask whether a session and all that came of it shall be deleted."""
     session, came = family[-1], len(family) - 1
     known = f"{one_line(session.record.session_id)} ({label(session)})"
     rest = f" and {came} that came of it" if came else ""

@@ -65,8 +65,6 @@ def library_logs() -> Iterator[None]:
 
 
 class _Records(logging.Handler):
-    """Passes the records of libraries on."""
-
     def emit(self, record: logging.LogRecord) -> None:
         """Write one."""
         error = record.exc_info[1] if record.exc_info else None

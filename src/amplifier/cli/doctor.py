@@ -75,7 +75,6 @@ def _of_server(target: str, timeout: float) -> list[DoctorFinding]:
 
 
 def _write(found: Sequence[DoctorFinding], output: str) -> int:
-    """Write what was found and return the exit code."""
     broken = [finding for finding in found if finding.status == "broken"]
     if output == "json":
         say_json(

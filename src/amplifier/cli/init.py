@@ -167,7 +167,6 @@ def _model_of(server: LocalServer, *, asks: bool) -> str:
 def _configured(
     state: ProviderState, server: LocalServer | None, model: str | None, *, asks: bool
 ) -> tuple[str | None, JSONObject]:
-    """Return the model and the options of the provider: those of the server, or what the person answers."""
     if server is not None:
         return model or _model_of(server, asks=asks), server.options
     if not asks:

@@ -138,8 +138,6 @@ def logs(
 
 
 class _Writer:
-    """Writes records to standard output."""
-
     def __init__(self, *, has_sessions: bool, as_json: bool) -> None:
         from amplifier.cli._loglines import LogLines
 

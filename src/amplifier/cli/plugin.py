@@ -214,7 +214,6 @@ def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None
 
 
 def _named(change: PluginChange) -> str:
-    """Return a plugin's name with the version that it is now."""
     return f"{change.name} {one_line(change.staged.plugin.version, 40)}".rstrip()
 
 

@@ -103,7 +103,6 @@ def run_turn(
 
 
 def _refuse_beside_agent(choices: SessionChoices, *, is_resumed: bool) -> None:
-    """Refuse what an `Agent` of Python would not receive."""
     if is_resumed or choices.schema is not None or choices.says_what_it_is_made_of:
         raise click.UsageError(
             "--agent says all of the session: use it without --schema, --resume and what else it is made of"

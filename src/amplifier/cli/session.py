@@ -157,7 +157,6 @@ def _show(name: str, limit: int, detail: bool, all_projects: bool, output: str) 
 
 
 def _report_damage(session: StoredSession, damage: Sequence[tuple[str, str]]) -> None:
-    """Report which files of a session are damaged, and what helps."""
     for file, problem in damage:
         notice(f"warning: {file} is damaged. {one_line(problem, 300)}")
     if damage:

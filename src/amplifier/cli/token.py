@@ -87,7 +87,6 @@ def _date(seconds: float) -> str:
 
 
 def _with_tokens(name: str, use: Callable[[TokenStore], Awaitable[T]]) -> T:
-    """Open the tokens of a store for one use."""
     import anyio
 
     from amplifier.cli._server_stores import stores_of

@@ -158,7 +158,6 @@ def _write_tool(found: ToolShown, output: str) -> None:
 
 
 def _write_result(name: str, result: ToolResult, output: str) -> int:
-    """Write what came of a call and return the exit code."""
     if output == "json":
         failed: JSONValue
         if result.error is None:
@@ -183,7 +182,6 @@ def _write_result(name: str, result: ToolResult, output: str) -> int:
 
 
 def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
-    """Return the tools of a session, or the one of a name."""
     from amplifier.app.sessions.opened import open_session
     from amplifier.app.sessions.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible

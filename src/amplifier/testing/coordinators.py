@@ -137,7 +137,6 @@ class TestCoordinator(ModuleCoordinator):
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
-        """Give the modules a task group, and clean up at the end."""
         async with open_group() as group:
             # as a session gives it, whose clean-ups run under a cancellation too
             self.owners.task_group, self.owners.shielded = group, True

@@ -67,10 +67,15 @@ def create_test_session(
     """
     tool_modules = {f"tool-{index}": tool for index, tool in enumerate(tools)}
     hook_modules = {f"hook-{index}": hook for index, hook in enumerate(hooks)}
+    doubles = {
+        "orchestrator": MockOrchestrator(),
+        "context": MockContextManager(),
+        "provider": ScriptedProvider(*steps),
+    }
+    given = {"orchestrator": orchestrator, "context": context, "provider": provider}
     modules = {
-        "orchestrator": MockOrchestrator() if orchestrator is None else orchestrator,
-        "context": MockContextManager() if context is None else context,
-        "provider": ScriptedProvider(*steps) if provider is None else provider,
+        **doubles,
+        **{name: module for name, module in given.items() if module is not None},
         **tool_modules,
         **hook_modules,
     }

@@ -103,7 +103,6 @@ def _under_test(found: FoundModule, folder: Path) -> ModuleUnderTest:
 
 
 def _package(found: FoundModule) -> Path:
-    """Return the folder of a module's top-level package, or its file."""
     place = Path(found.root or found.path).resolve() / found.package.partition(".")[0]
     if place.is_dir():
         return place

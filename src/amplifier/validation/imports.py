@@ -138,7 +138,6 @@ def _import(task: ChildTask) -> ImportedModule:
 
 
 def _elsewhere(imported: ImportedModule, location: Path | None) -> str | None:
-    """Return the file of a package that is not the one to be checked."""
     file = getattr(imported.package, "__file__", None)
     if (
         location is None
@@ -191,7 +190,6 @@ def _implemented(target: object) -> str | None:
 
 
 def _place_of_object(target: object) -> str | None:
-    """Return where a function, class or package is defined."""
     if not (
         inspect.isclass(target)
         or inspect.isroutine(target)

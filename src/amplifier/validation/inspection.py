@@ -54,8 +54,6 @@ def inspect_module(task: ChildTask, journal: FindingsJournal) -> None:
 
 @attrs.define(eq=False)
 class _Inspection:
-    """One module under inspection."""
-
     task: ChildTask
     loaded: CheckedModule
     journal: FindingsJournal

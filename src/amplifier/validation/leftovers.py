@@ -100,7 +100,6 @@ def _open_files() -> list[tuple[int, str]]:
 
 
 def _children() -> list[str]:
-    """List the processes that this one started, where the system lists them."""
     found: list[str] = []
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):  # the thread has ended since

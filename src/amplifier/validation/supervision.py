@@ -163,7 +163,6 @@ def _wait(
 
 
 def _first(file: IO[bytes]) -> str:
-    """Return the first line with something in it; empty if there is none."""
     file.seek(0)
     lines = file.read(_KEPT).decode("utf-8", "replace").splitlines()
     return next((line.strip() for line in lines if line.strip()), "")
@@ -205,15 +204,17 @@ def _read(
                 kind = name
             case _:
                 done = True
-    return ChildRun(
+    run = ChildRun(
         results=tuple(results),
         type=kind,
         running=running,
-        ending=None if done else _ending(code, err, task.timeout),
-        place=None if done else _place(err, task.location),
         stdout=printed,
         backend=task.backend if task.behaviors else None,
     )
+    if done:
+        return run
+    ending, place = _ending(code, err, task.timeout), _place(err, task.location)
+    return attrs.evolve(run, ending=ending, place=place)
 
 
 def _ending(code: int | None, err: str, timeout: float) -> str:

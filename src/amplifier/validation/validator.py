@@ -201,7 +201,6 @@ def _refuse_unknown_type(kind: str | None) -> None:
 
 
 def _relative(package: Package, results: list[CheckResult]) -> list[CheckResult]:
-    """Write the places inside the repository as its author knows them."""
     if package.root is None:
         return results
     root = f"{package.root}/"

@@ -47,8 +47,6 @@ def make_bindings(
 def _bind_text(
     bindings: KeyBindings, hand_on: Callable[[Key], None], pastes: Pastes
 ) -> None:
-    """Add the keys that edit and send."""
-
     @bindings.add(Keys.BracketedPaste, filter=_IS_TYPING)
     def _paste(event: KeyPressEvent) -> None:
         # Terminals paste line ends as the Enter key.
@@ -84,8 +82,6 @@ def _bind_control(
     hand_on: Callable[[Key], None],
     is_working: Callable[[], bool],
 ) -> None:
-    """Add the keys that stop, leave and choose."""
-
     @bindings.add("c-c", filter=_IS_TYPING)
     def _interrupt(event: KeyPressEvent) -> None:
         # As in a shell: what is typed is dropped first, and only an empty line is left.

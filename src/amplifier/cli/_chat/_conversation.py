@@ -169,7 +169,6 @@ class ChatLoop:
                 self._renew()
 
     def _take_key(self, key: Key, ask: MemoryObjectSendStream[Typed]) -> None:
-        """Do what a key asks for."""
         if not isinstance(key, Interrupt):
             self._leaves_next = False
         match key:
@@ -295,7 +294,6 @@ class ChatLoop:
         return self._painter is not None and not self._is_stopping
 
     async def _command(self, typed: Typed) -> Prompt | None:
-        """Run a command; return the prompt that it made."""
         scope = anyio.CancelScope()
         self._scopes.append(scope)
         self.talk.columns = columns() - 1
@@ -465,7 +463,6 @@ class ChatLoop:
 
 
 def _is_shell(text: str) -> bool:
-    """Tell whether a text is a command for the shell."""
     return len(text.strip()) > 1 and text.lstrip().startswith(SHELL_MARK)
 
 

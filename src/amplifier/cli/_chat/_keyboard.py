@@ -241,7 +241,6 @@ class Keyboard:
         return [("class:dim", self._below)]
 
     def _note_shown(self, _: object) -> None:
-        """Note in the program's loop that the prompt is there."""
         if not self.shown.is_set():
             from_thread.run_sync(self.shown.set)
 

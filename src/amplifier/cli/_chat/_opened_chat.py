@@ -98,7 +98,6 @@ class OpenedChat:
             return conversation.followed_by
 
     async def _equip(self, conversation: ChatLoop) -> None:
-        """Give the conversation its commands, and the prompt their names."""
         commands = ChatCommands(conversation)
         if isinstance(self.board, Keyboard):
             commands = ChatCommands(conversation, self.board.pick_session)
@@ -137,7 +136,6 @@ class OpenedChat:
         return ChatCompleter(conversation.registry, places.working_dir, roots, choices)
 
     async def _recall(self, talk: Talk) -> None:
-        """Show the last turn of a resumed session."""
         if not talk.starts:
             return
         said = (await talk.said())[talk.starts[-1] :]

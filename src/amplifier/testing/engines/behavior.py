@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeAlias
 from uuid import uuid4
 
 import anyio
-import attrs
 
+from amplifier.testing.suite_behaviors import SuiteBehavior
 from amplifier.validation.behaviors import BehaviorFailed
 from amplifier_sdk.engines import (
     ExecutionEngine,
@@ -21,7 +21,6 @@ from amplifier_sdk.engines import (
 
 __all__ = [
     "EngineBehavior",
-    "EngineCheck",
     "EngineSubject",
     "same",
     "settled",
@@ -45,25 +44,8 @@ class EngineSubject(Protocol):
         """
 
 
-@attrs.frozen(kw_only=True)
-class EngineBehavior:
-    """Something that is true of every good engine.
-
-    Args:
-        id: stable between releases, such as `step.runs-once`.
-        says: what is true, in one sentence.
-        fix: what the author does when it is not.
-        check: returns when it is true; raises `BehaviorFailed`.
-    """
-
-    id: str
-    says: str
-    fix: str
-    check: EngineCheck
-
-
-EngineCheck: TypeAlias = Callable[[EngineSubject], Awaitable[None]]
-"""Finds out whether a behaviour is true of an engine; returns when it is."""
+EngineBehavior: TypeAlias = SuiteBehavior[EngineSubject]
+"""Something that is true of every good engine."""
 
 
 @asynccontextmanager

@@ -139,7 +139,6 @@ def _rate_change(pairs: _Pairs) -> Change:
 
 
 def _mean_changes(pairs: _Pairs) -> tuple[Change, ...]:
-    """Return the changes of what both runs measured, over the cases of which both know it."""
     figures: dict[str, list[tuple[float, float]]] = {}
     for old_case, new_case in pairs:
         old, new = _figures(old_case), _figures(new_case)
@@ -159,7 +158,6 @@ def _mean_changes(pairs: _Pairs) -> tuple[Change, ...]:
 
 
 def _figures(case: CaseSummary) -> dict[str, float]:
-    """Return the mean of each score and measure of a case, under names that cannot meet."""
     values: dict[str, list[float]] = {}
     for result in case.results:
         for name, value in _measured(result):

@@ -47,26 +47,16 @@ class ExperimentOptions(TypedDict, total=False):
     name: str
 
 
-def _path(value: str | Path | None) -> Path | None:
-    if value is None:
-        return None
-    return Path(value)
-
-
-def _optional_dollars(value: Decimal | float | str | None) -> Decimal | None:
-    if value is None:
-        return None
-    return dollars(value)
-
-
 @attrs.frozen(kw_only=True)
 class _Options:
     repeats: int = attrs.field(default=1, validator=count)
     concurrency: int = attrs.field(default=4, validator=count)
     max_cost_usd: Decimal | None = attrs.field(
-        default=None, converter=_optional_dollars
+        default=None, converter=attrs.converters.optional(dollars)
     )
-    results: Path | None = attrs.field(default=None, converter=_path)
+    results: Path | None = attrs.field(
+        default=None, converter=attrs.converters.optional(Path)
+    )
     version: str = ""
     name: str = "experiment"
 

@@ -44,7 +44,6 @@ def _claim(
 async def _accounts(
     subject: StoreSubject, processes: int
 ) -> AsyncIterator[list[QuotaStore]]:
-    """Open the accounts, as several processes would."""
     async with AsyncExitStack() as stack:
         quotas: list[QuotaStore] = []
         for _ in range(processes):
@@ -77,7 +76,6 @@ def _final(refusal: Refusal, *, wanted: bool) -> None:
 
 
 async def _spent(quotas: QuotaStore) -> list[tuple[str, str, str]]:
-    """Return the accounts with what is spent and reserved of each."""
     return [
         (each.account, f"{each.spent:f}", f"{each.reserved:f}")
         for each in await quotas.balances()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeAlias, TypeVar
 
-import attrs
-
+from amplifier.testing.suite_behaviors import SuiteBehavior
 from amplifier.validation.behaviors import BehaviorFailed
 from amplifier_sdk.errors import StoreError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -16,7 +15,6 @@ from amplifier_sdk.stores import Lease, LogEntry, SessionStore
 __all__ = [
     "PERIOD",
     "StoreBehavior",
-    "StoreCheck",
     "StoreSubject",
     "begin",
     "entry",
@@ -42,25 +40,8 @@ class StoreSubject(Protocol):
         """End all leases, and reservations of accounts, as if their periods had passed without a renewal."""
 
 
-@attrs.frozen(kw_only=True)
-class StoreBehavior:
-    """Something that is true of every good store.
-
-    Args:
-        id: stable between releases, such as `lease.fences-a-late-writer`.
-        says: what is true, in one sentence.
-        fix: what the author does when it is not.
-        check: returns when it is true; raises `BehaviorFailed`.
-    """
-
-    id: str
-    says: str
-    fix: str
-    check: StoreCheck
-
-
-StoreCheck: TypeAlias = Callable[[StoreSubject], Awaitable[None]]
-"""Finds out whether a behaviour is true of a store; returns when it is."""
+StoreBehavior: TypeAlias = SuiteBehavior[StoreSubject]
+"""Something that is true of every good store."""
 
 
 @asynccontextmanager

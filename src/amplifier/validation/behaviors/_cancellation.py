@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import Literal, TypeAlias
 
@@ -18,15 +19,7 @@ _Work: TypeAlias = Callable[[], Coroutine[object, object, object]]
 
 @contextmanager
 def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
-    """Give a block `_limits.CANCELLATION` seconds; what it yields may be given another deadline.
-
-    Args:
-        what: whose block it is, such as `the turn`.
-        since: what happened when the waiting began, such as `it was cancelled`.
-
-    Raises:
-        BehaviorFailed: it has not ended by then.
-    """
+    """Require that a block ends within `_limits.CANCELLATION` seconds, or the deadline given to what it yields."""
     with anyio.move_on_after(_limits.CANCELLATION) as scope:
         yield scope
     require(
@@ -38,14 +31,7 @@ def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
 async def cancel_when(
     ready: Callable[[], Awaitable[object]], work: _Work, what: str
 ) -> bool:
-    """Begin something, cancel it when it is ready for that, and wait for its end.
-
-    Returns:
-        whether the cancellation reached it; it may have ended before.
-
-    Raises:
-        BehaviorFailed: it did not end.
-    """
+    """Begin something, cancel it when it is ready, and require its end; return whether the cancellation reached it."""
     state: Literal["new", "waiting", "ended", "cancelled"] = "new"
 
     async def run() -> None:
@@ -71,34 +57,19 @@ async def cancel_when(
     return was_waiting or state == "cancelled"
 
 
-async def cancel_after(steps: int, work: _Work, what: str) -> bool:
-    """Begin something, cancel it after some steps of the event loop, and wait for its end.
-
-    Returns:
-        whether the cancellation reached it; it may have ended before.
-
-    Raises:
-        BehaviorFailed: it did not end.
-    """
-
-    async def take_steps() -> None:
-        # steps and no seconds: each is another point at which a cancellation may arrive
-        for _ in range(steps):
-            await anyio.lowlevel.checkpoint()
-
-    return await cancel_when(take_steps, work, what)
-
-
 async def cancel_early(what: str, *attempts: _Work) -> None:
     """Begin things one after the other, each cancelled one step of the event loop later.
 
     What never waits cannot be cancelled, so nothing can be said of it.
-
-    Raises:
-        BehaviorFailed: it did not end.
-        NotApplicable: no cancellation reached it.
     """
+
+    async def take_steps(count: int) -> None:
+        # steps and no seconds: each is another point at which a cancellation may arrive
+        for _ in range(count):
+            await anyio.lowlevel.checkpoint()
+
     reached = [
-        await cancel_after(steps, work, what) for steps, work in enumerate(attempts)
+        await cancel_when(partial(take_steps, count), work, what)
+        for count, work in enumerate(attempts)
     ]
     skip_unless(any(reached), "it never waits, so that nothing can cancel it")

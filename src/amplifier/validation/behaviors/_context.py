@@ -6,7 +6,7 @@ from typing import Final
 
 from amplifier.validation.behaviors import _context_expectations as it
 from amplifier.validation.behaviors import _context_scenarios as given
-from amplifier.validation.behaviors._context_scenarios import turns
+from amplifier.validation.behaviors._context_scenarios import Filled, Store, turns
 from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors._messages import MESSAGES, exchange, numbered
 from amplifier.validation.behaviors._orchestrator_scenarios import call_work
@@ -41,18 +41,18 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
         says="A new context is empty but for messages of the role system or developer.",
         fix="Start empty, or with the configured instructions in messages of the role 'system'."),
     *(
-        promise(f"context.keeps-{name}", given.filled(message), it.is_complete,
+        promise(f"context.keeps-{name}", given.filled(message), Filled.is_complete,
             says=f"A message with {what} comes back exactly as it went in.",
             fix="Store the message as it is; read it as typed values only for those who ask for them.")
         for name, (what, message) in MESSAGES.items()
     ),
-    promise("context.keeps-the-order", given.filled(*numbered(50)), it.is_complete,
+    promise("context.keeps-the-order", given.filled(*numbered(50)), Filled.is_complete,
         says="Messages come back in the order in which they were added.",
         fix="Append messages; give out the history in the order in which they came."),
-    promise("context.keeps-repeated-messages", given.filled(*[given.ALL_SHAPES[0]] * 3), it.is_complete,
+    promise("context.keeps-repeated-messages", given.filled(*[given.ALL_SHAPES[0]] * 3), Filled.is_complete,
         says="The same message added three times is there three times.",
         fix="Store every message that is added, also one that is there already."),
-    promise("context.keeps-a-mixed-history", given.filled(*given.ALL_SHAPES), it.is_complete,
+    promise("context.keeps-a-mixed-history", given.filled(*given.ALL_SHAPES), Filled.is_complete,
         says="A history of messages of every shape comes back exactly as it went in.",
         fix="Treat every shape of message alike; keep nothing but the list of them."),
     promise("context.leaves-added-messages-alone", given.filled(), it.leaves_added_messages,
@@ -70,10 +70,10 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
     promise("context.gives-out-the-history-of-the-moment", given.filled(*numbered(3)), it.gives_out_the_present,
         says="A history that was returned does not grow when messages are added later.",
         fix="Return a copy of the list, or a view with the length of the moment."),
-    promise("context.can-be-given-a-history", given.given(given.ALL_SHAPES), it.is_complete,
+    promise("context.can-be-given-a-history", given.given(given.ALL_SHAPES), Filled.is_complete,
         says="After set_messages the history is exactly what was given.",
         fix="Replace the complete history in set_messages, and recount what is counted."),
-    promise("context.can-be-given-an-empty-history", given.given(()), it.is_complete, it.accepts(*numbered(2)),
+    promise("context.can-be-given-an-empty-history", given.given(()), Filled.is_complete, it.accepts(*numbered(2)),
         says="After set_messages with nothing the history is empty and can be added to.",
         fix="Accept any sequence of messages, an empty one as well."),
     promise("context.can-be-given-its-own-history", given.filled(*exchange(1)), it.takes_its_own_history,
@@ -101,20 +101,20 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
         says="A message whose adding is cancelled is there completely or not at all; the next one is added as usual.",
         fix="Store a message completely or not at all: put the append behind the last await."),
     promise("context.keeps-roles-it-does-not-know", given.filled({"role": "critic", "content": "Not bad."}),
-        it.is_complete,
+        Filled.is_complete,
         says="A message of a role that nobody knows comes back exactly as it went in.",
         fix="Store messages; what they mean is for those who read them."),
     promise("context.counts-its-tokens", given.filled(), it.counts_its_tokens,
         says="Its get_token_count, if it has one, grows with each message and is zero or more.",
         fix="Return the tokens of the whole history, estimated when a message is added."),
-    promise("context.takes-a-repair", given.repaired, it.is_complete,
+    promise("context.takes-a-repair", given.repaired, Filled.is_complete,
         says="After repair_messages, if it has one, the history is exactly the repaired one.",
         fix="Make repair.messages the history in repair_messages, whatever set_messages does."),
     promise("context.goes-on-from-a-repair", given.repaired, it.accepts(*exchange(3)), it.shows_no_orphan,
         says="Messages that are added after a repair stand behind it, and views show the repaired history.",
         fix="Append to the history that repair_messages gave, and show views of it."),
     # -- what survives its session: skipped for a context that begins empty where another session of its id ended
-    promise("context.goes-on-where-its-session-ended", given.stored(*given.ALL_SHAPES), it.resumes,
+    promise("context.goes-on-where-its-session-ended", given.stored(*given.ALL_SHAPES), Store.resumes,
         says="The next session of the same id has the same history, message for message.",
         fix="Write messages as plain JSON data and read them back as they are, vendors' fields included."),
     promise("context.goes-on-adding-after-a-resume", given.stored(*exchange(1)), it.adds_after_a_resume,

@@ -44,10 +44,6 @@ _FORGED: MessageDict = {"role": "user", "content": "forged"}
 # -- what it stores
 
 
-async def is_complete(filled: Filled) -> None:
-    await filled.is_complete()
-
-
 async def starts_with_instructions(filled: Filled) -> None:
     history = await filled.context.get_messages()
     strange = [
@@ -125,8 +121,6 @@ async def gives_out_the_present(filled: Filled) -> None:
 
 
 def accepts(*messages: MessageDict) -> Expectation[Filled]:
-    """Expect that more messages can be added."""
-
     async def expectation(filled: Filled) -> None:
         await filled.add(messages)
         await filled.is_complete()
@@ -268,8 +262,6 @@ def is_not_empty(view: View) -> None:
 
 
 def has(*messages: MessageDict) -> Expectation[View]:
-    """Expect certain messages in each view."""
-
     def expectation(view: View) -> None:
         missing = [message for message in messages if message not in view.messages]
         require(not missing, f"{view} leaves out {missing!r:.200}")
@@ -445,10 +437,6 @@ async def serves_a_resumed_session(harness: Harness) -> None:
 
 
 # -- what survives its session
-
-
-async def resumes(store: Store) -> None:
-    await store.resumes()
 
 
 async def adds_after_a_resume(store: Store) -> None:

@@ -42,7 +42,6 @@ _NO_LINES: Final = "it stores no text of lines in the session's folders"
 
 
 def turns(count: int, *, calls: int = 1, in_blocks: bool = False) -> list[MessageDict]:
-    """Write the history of some turns with tool calls."""
     return [
         message
         for number in range(count)
@@ -51,7 +50,6 @@ def turns(count: int, *, calls: int = 1, in_blocks: bool = False) -> list[Messag
 
 
 def tokens_of(messages: Sequence[MessageDict]) -> float:
-    """Estimate the tokens of messages."""
     return sum(len(json.dumps(message)) for message in messages) / 4
 
 
@@ -67,19 +65,16 @@ class Filled:
         return self.harness.context
 
     async def add(self, messages: Sequence[MessageDict]) -> None:
-        """Add messages, each a copy of its own."""
         await fill(self.context, messages)
         self.history.extend(messages)
 
     async def set(self, messages: Sequence[MessageDict]) -> None:
-        """Replace the history by a copy."""
         await self.context.set_messages(copy.deepcopy(messages))
         self.history[:] = messages
 
     async def view(
         self, budget: int | None = None, provider: ScriptedProvider | None = None
     ) -> list[MessageDict]:
-        """Ask for a view."""
         return list(
             await self.context.get_messages_for_request(
                 token_budget=budget, provider=provider
@@ -87,7 +82,6 @@ class Filled:
         )
 
     async def is_complete(self) -> None:
-        """Require that the history is exactly what it should be."""
         await holds(self.context, self.history)
 
 
@@ -111,7 +105,6 @@ async def fill(context: ContextManager, messages: Sequence[MessageDict]) -> None
 
 
 async def holds(context: ContextManager, wanted: Sequence[MessageDict]) -> None:
-    """Require that the history is exactly this."""
     history = list(await context.get_messages())
     require(
         len(history) == len(wanted),
@@ -152,7 +145,6 @@ async def _opened(
 async def filled(
     subject: Subject, *messages: MessageDict
 ) -> AsyncIterator[tuple[Filled]]:
-    """Open a context and add messages, behind what it begins with."""
     async with _opened(subject, messages) as start:
         yield (start,)
 
@@ -161,7 +153,6 @@ async def filled(
 async def given(
     subject: Subject, messages: Sequence[MessageDict]
 ) -> AsyncIterator[tuple[Filled]]:
-    """Open a context with a history and give it another one."""
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=[])
         await start.add(exchange(9))
@@ -173,7 +164,6 @@ async def given(
 async def views(
     subject: Subject, *messages: MessageDict, budgets: Sequence[int] = BUDGETS
 ) -> AsyncIterator[Iterable[View]]:
-    """Look at the views of a history, one for each budget."""
     async with _opened(subject, messages) as start:
         seen = []
         for budget in budgets:
@@ -198,15 +188,11 @@ async def views_of_a_broken_history(subject: Subject) -> AsyncIterator[Iterable[
 
 
 class SilentProvider(ScriptedProvider):
-    """A provider that cannot say what it is."""
-
     def get_info(self) -> ProviderInfo:
         raise OSError("no network")
 
 
 class VagueProvider(ScriptedProvider):
-    """A provider that names no window."""
-
     def get_info(self) -> ProviderInfo:
         return ProviderInfo(id="vague", display_name="Vague")
 
@@ -245,7 +231,6 @@ class Store:
     history: list[MessageDict]
 
     def open(self) -> AbstractAsyncContextManager[Harness]:
-        """Open a session there."""
         return open_harness(
             self.subject, SessionSetup(directory=self.folder, session_id=SESSION)
         )
@@ -258,7 +243,6 @@ class Store:
         return attrs.evolve(self, folder=folder, history=list(self.history))
 
     async def add(self, messages: Sequence[MessageDict]) -> None:
-        """Let a session add messages."""
         async with self.open() as harness:
             await fill(harness.context, messages)
         self.history.extend(messages)
@@ -270,7 +254,6 @@ class Store:
 
     @property
     def files(self) -> list[Path]:
-        """What the context has written."""
         given = {self.folder / name for name in self.subject.samples_as(Samples).files}
         return sorted(
             path
@@ -280,11 +263,7 @@ class Store:
 
     @property
     def lines(self) -> Path:
-        """The largest file, when it is text.
-
-        Raises:
-            NotApplicable: there is none.
-        """
+        """The largest file; skipped where it is no text."""
         skip_unless(self.files, _NO_LINES)
         largest = max(self.files, key=lambda path: path.stat().st_size)
         data = largest.read_bytes()

@@ -38,32 +38,26 @@ class ListContext:
         self.asked: list[tuple[int | None, Provider | None]] = []
 
     async def add_message(self, message: MessageDict, /) -> None:
-        """Append a message."""
         self.messages.append(message)
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> list[MessageDict]:
-        """Return everything."""
         self.asked.append((token_budget, provider))
         # a copy, since the contract's view is the caller's own
         return list(self.messages)
 
     async def get_messages(self) -> list[MessageDict]:
-        """Return everything."""
         return list(self.messages)
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
-        """Replace everything."""
         self.messages = list(messages)
 
     async def clear(self) -> None:
-        """Forget everything."""
         self.messages = []
 
     @property
     def roles(self) -> list[JSONValue]:
-        """The roles of the messages, in order."""
         return [message["role"] for message in self.messages]
 
     @property
@@ -82,7 +76,6 @@ class PlainLoop(Loop):
     name = "loop-plain"
 
     async def run(self, turn: Turn) -> str:
-        """Run until an answer calls no tool."""
         while True:
             response = await turn.complete()
             if not response.tool_calls:
@@ -96,19 +89,15 @@ class PlainProvider:
     name = "plain"
 
     def get_info(self) -> ProviderInfo:
-        """Describe it."""
         return ProviderInfo(id=self.name, display_name="Plain")
 
     async def list_models(self) -> list[ModelInfo]:
-        """List nothing."""
         return []
 
     async def complete(self, request: ChatRequest, /) -> ChatResponse:
-        """Answer with one word."""
         return ChatResponse(content=[TextBlock(text="Plain.")], finish_reason="stop")
 
     def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
-        """Return the calls of an answer."""
         return list(response.tool_calls or ())
 
 
@@ -142,7 +131,6 @@ class WaitingTool(RecordingTool):
     is_finished: bool = False
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
-        """Wait, then answer with the text."""
         self.started.set()
         await self.released.wait()
         self.is_finished = True
@@ -164,6 +152,5 @@ class Approver:
         default: Literal["allow", "deny"],
         /,
     ) -> str:
-        """Give the answer."""
         self.questions.append(prompt)
         return self.reply

@@ -32,7 +32,6 @@ def properties_of(
 
 
 def required_of(schema: Mapping[str, JSONValue]) -> list[str]:
-    """Return the names of an object schema's required properties."""
     required = schema.get("required")
     if isinstance(required, (list, tuple)):
         return [str(name) for name in required]

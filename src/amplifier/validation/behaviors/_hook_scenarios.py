@@ -64,7 +64,6 @@ class SampleEvent:
         return f"{self.handler.name} on {self.event}"
 
     async def answer(self) -> object:
-        """Call the handler."""
         try:
             return await self.handler.call(self.event, self.data)
         except (Exception, SystemExit) as error:  # foreign code
@@ -75,8 +74,6 @@ class SampleEvent:
 
 @attrs.frozen(kw_only=True)
 class HandlerAnswer:
-    """What a handler answered."""
-
     emission: SampleEvent
     given: object
 
@@ -121,7 +118,6 @@ def _is_pattern(handler: RegisteredHandler) -> bool:
 
 
 async def each_emission(subject: Subject) -> AsyncIterator[Iterable[SampleEvent]]:
-    """Look at each handler with each payload of each of its events."""
     async with open_harness(subject) as harness:
         yield list(_emissions(harness))
 
@@ -146,18 +142,15 @@ def _without_payloads(subject: Subject) -> HookSamples:
 
 
 def usual(data: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Change nothing."""
     yield data
 
 
 def without_optional_keys(data: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Leave out each key that an event may come without."""
     for key in OPTIONAL.intersection(data):
         yield {name: value for name, value in payload(data).items() if name != key}
 
 
 def with_nulls(data: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Make each value null that may be."""
     for key in NULLABLE.intersection(data):
         yield {**payload(data), key: None}
 
@@ -224,7 +217,6 @@ def _patterns(harness: Harness) -> list[RegisteredHandler]:
 
 
 async def answers(subject: Subject) -> AsyncIterator[Iterable[HandlerAnswer]]:
-    """Look at what each handler answers to each payload of each of its events."""
     async with open_harness(subject) as harness:
         yield await _answers(harness)
 
@@ -252,17 +244,14 @@ async def results(
 
 
 def of_action(*actions: str) -> Callable[[HookResult], bool]:
-    """Want the results of certain actions."""
     return lambda result: result.action in actions
 
 
 def with_message(result: HookResult) -> bool:
-    """Want the results that show the person a message."""
     return bool(result.user_message)
 
 
 async def first_events(subject: Subject) -> AsyncIterator[Iterable[SampleEvent]]:
-    """Look at the first events of each handler."""
     async with open_harness(
         attrs.evolve(subject, samples=_without_payloads(subject))
     ) as harness:
@@ -270,7 +259,6 @@ async def first_events(subject: Subject) -> AsyncIterator[Iterable[SampleEvent]]
 
 
 async def two_sessions(subject: Subject) -> AsyncIterator[tuple[list[Harness]]]:
-    """Open two sessions, one after the other."""
     async with open_harness(subject) as first:
         pass
     async with open_harness(subject) as second:
@@ -279,7 +267,6 @@ async def two_sessions(subject: Subject) -> AsyncIterator[tuple[list[Harness]]]:
 
 
 async def overlapping_sessions(subject: Subject) -> AsyncIterator[tuple[list[Harness]]]:
-    """Open two sessions at the same time."""
     async with open_harness(subject) as first, open_harness(subject) as second:
         yield ([first, second],)
 

@@ -39,11 +39,7 @@ def is_there(harness: Harness) -> None:
 
 
 def has_both_names(harness: Harness) -> None:
-    mounted = (
-        harness.tools
-        if harness.subject.kind == "tool"
-        else harness.coordinator.providers
-    )
+    mounted = harness.named
     names = ["first-instance", "second-instance"]
     require(set(names) <= set(mounted), f"Mounted are {sorted(mounted)}, not {names}")
 
@@ -144,8 +140,6 @@ def is_empty(printed: str) -> None:
 
 
 def unchanged(what: str) -> Callable[[list[object]], None]:
-    """Expect the same state each time."""
-
     def expectation(states: list[object]) -> None:
         require(all(state == states[0] for state in states), f"{what} changed")
 
@@ -177,11 +171,8 @@ async def cleans_up_soon(harness: Harness) -> None:
 
 
 async def is_unmounted(harness: Harness) -> None:
-    coordinator = harness.coordinator
-    for name in [*harness.tools] if harness.subject.kind == "tool" else []:
-        await coordinator.unmount("tools", name)
-    for name in [*coordinator.providers] if harness.subject.kind == "provider" else []:
-        await coordinator.unmount("providers", name)
+    for name in [*harness.named]:
+        await harness.coordinator.unmount(f"{harness.subject.kind}s", name)
 
 
 def has_no_handlers(harness: Harness) -> None:

@@ -53,21 +53,18 @@ async def use(harness: Harness) -> None:
 async def used(
     subject: Subject, setup: SessionSetup = SessionSetup()
 ) -> AsyncIterator[tuple[Harness]]:
-    """Look at a session in which the module was used."""
     async with open_harness(subject, setup) as harness:
         await use(harness)
         yield (harness,)
 
 
 async def ended_session(subject: Subject) -> AsyncIterator[tuple[Harness]]:
-    """Look at a session that has ended after the module was used."""
     async with open_harness(subject) as harness:
         await use(harness)
     yield (harness,)
 
 
 async def two_sessions(subject: Subject) -> AsyncIterator[tuple[Harness, Harness]]:
-    """Look at two sessions, one after the other."""
     async with open_harness(subject) as first:
         await use(first)
     async with open_harness(subject) as second:
@@ -85,7 +82,6 @@ async def overlapping_sessions(subject: Subject) -> AsyncIterator[tuple[Harness]
 
 
 async def two_names(subject: Subject) -> AsyncIterator[tuple[Harness]]:
-    """Mount the module twice in one session."""
     skip_unless(
         subject.kind in ("tool", "provider"),
         f"a session has no names for {subject.kind} modules",
@@ -105,12 +101,10 @@ async def two_names(subject: Subject) -> AsyncIterator[tuple[Harness]]:
 
 
 async def subject_itself(subject: Subject) -> AsyncIterator[tuple[Subject]]:
-    """Look at the module before it is mounted."""
     yield (subject,)
 
 
 async def subject_with_secrets(subject: Subject) -> AsyncIterator[tuple[Subject]]:
-    """Look at a module whose configuration holds a secret."""
     skip_unless(
         secrets_of(subject), "its configuration holds no key, token or password"
     )
@@ -118,7 +112,6 @@ async def subject_with_secrets(subject: Subject) -> AsyncIterator[tuple[Subject]
 
 
 def secrets_of(subject: Subject) -> list[str]:
-    """Return the secrets of the configuration."""
     return [
         value
         for name, value in subject.config.items()
@@ -187,7 +180,6 @@ async def configuration(
 
 
 async def captured_output(subject: Subject) -> AsyncIterator[tuple[str]]:
-    """Capture what is written to standard output."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         async with open_harness(subject) as harness:
             await use(harness)
@@ -198,7 +190,6 @@ async def captured_output(subject: Subject) -> AsyncIterator[tuple[str]]:
 async def before_during_after(
     subject: Subject, read: Callable[[], object]
 ) -> AsyncIterator[tuple[list[object]]]:
-    """Read a state of the process before, during and after a session."""
     states = [read()]
     async with open_harness(subject) as harness:
         await use(harness)
@@ -235,7 +226,6 @@ async def heartbeat(subject: Subject) -> AsyncIterator[tuple[float]]:
 async def cleanups(
     subject: Subject, *, is_used: bool = True
 ) -> AsyncIterator[tuple[Harness]]:
-    """Look at a session whose module registered clean-ups."""
     async with open_harness(subject) as harness:
         skip_unless(harness.cleanups, "it registers no clean-up")
         if is_used:
@@ -247,7 +237,6 @@ async def cleanups(
 async def leftovers(
     subject: Subject, *, is_used: bool = True
 ) -> AsyncIterator[tuple[list[str]]]:
-    """List what a session leaves in the process."""
     before = Leftovers.now()
     for _ in range(2):
         # What a process opens once, such as a random source, is open the second time.
@@ -261,7 +250,6 @@ async def leftovers(
 async def leftovers_of_a_cancelled_session(
     subject: Subject,
 ) -> AsyncIterator[tuple[list[str]]]:
-    """List what a session leaves whose task is cancelled."""
     async with open_harness(subject) as harness:
         await use(harness)
     before = Leftovers.baseline()
@@ -294,7 +282,6 @@ async def leftovers_of_a_cancelled_mount(
 
 
 async def running_threads(subject: Subject) -> AsyncIterator[tuple[list[str]]]:
-    """List the worker threads that still run when the session has ended."""
     # threads that other modules left are not this one's
     known = set(abandoned())
     async with open_harness(subject) as harness:

@@ -56,12 +56,10 @@ def read_last(words: str) -> Expectation[TurnsOutcome]:
 
 
 def read_among(text: str, *, request: int = -1) -> Expectation[TurnsOutcome]:
-    """Expect a text among those of a request."""
     return contains(lambda turns: turns.read_in(request), text, "What the model read")
 
 
 def never_read(words: str) -> Expectation[TurnsOutcome]:
-    """Expect no text of the last request to hold words."""
     return equals(
         lambda turns: [text for text in turns.read if words in text],
         [],
@@ -143,7 +141,6 @@ def counted(**counts: int) -> Expectation[TurnsOutcome]:
 
 
 def carried(event: str, key: str, value: str) -> Expectation[TurnsOutcome]:
-    """Expect an event once, with a value."""
     found = f"The {key} of {event}"
     return equals(
         lambda turns: [data.get(key) for data in turns.harness.data_of(event)],

@@ -54,12 +54,10 @@ class TurnsOutcome:
 
     @property
     def memory(self) -> ListContext:
-        """What the loop stored."""
         return self.harness.memory
 
     @property
     def requests(self) -> list[ChatRequest]:
-        """What the model was asked."""
         return self.harness.model.requests
 
     @property
@@ -70,19 +68,16 @@ class TurnsOutcome:
         return []
 
     def read_in(self, request: int) -> list[str]:
-        """The texts that the model read in a request."""
         return [message.text for message in self.requests[request].messages]
 
     @property
     def questions(self) -> list[str]:
-        """What the person was asked."""
         if self.harness.person is not None:
             return self.harness.person.questions
         return []
 
     @property
     def tool(self) -> RecordingTool:
-        """The tool beside the loop."""
         return self.harness.workers[0]
 
 
@@ -119,7 +114,6 @@ async def turn(
 async def streamed_turn(
     subject: Subject, *steps: Step, setup: SessionSetup = SessionSetup()
 ) -> AsyncIterator[tuple[TurnsOutcome]]:
-    """Read a turn as it runs."""
     setup = attrs.evolve(setup, steps=steps)
     async with (
         open_harness(subject, setup) as harness,
@@ -142,7 +136,6 @@ def decided(
 
 
 def call_work(*texts: str) -> Step:
-    """Write an answer that calls the tool with each text."""
     return answer(*(call("work", {"text": text}) for text in texts))
 
 
@@ -185,7 +178,6 @@ failing_tool: Final = partial(RecordingTool, work=_fail)
 
 
 async def two_providers(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
-    """Run a turn with a second provider."""
     other = ScriptedProvider("Other.", name="other")
     async with open_harness(subject, SessionSetup(steps=("One.",))) as harness:
         await harness.coordinator.mount("providers", other)

@@ -144,7 +144,7 @@ PROVIDER: Final[tuple[Behavior, ...]] = (
     promise("provider.reads-messages-from-a-view", given.case(), it.reads_a_view,
         says="Messages may be any sequence, not only a list.",
         fix="Read request.messages as a sequence: walk it, do not add to it or write it as it is."),
-    promise("provider.answers-again", given.case(), it.answers, it.answers,
+    promise("provider.answers-again", given.case(), *[given.Asked.require_answer] * 2,
         says="A second request in the same session is answered like the first.",
         fix="Keep nothing of a request in the provider."),
     promise("provider.answers-several-at-once", given.case(), it.answers_several_at_once,

@@ -297,8 +297,6 @@ async def reads_an_empty_list_of_tools(asked: Asked) -> None:
 # No `list`, and nothing that a list has besides: a provider that relies on more
 # than a sequence fails here and not in a long session.
 class _View(Sequence[Message]):
-    """Messages that are no list: what the kernel hands to providers."""
-
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
 
@@ -318,10 +316,6 @@ async def reads_a_view(asked: Asked) -> None:
     has_text(
         await asked.complete(attrs.evolve(request, messages=_View(request.messages)))
     )
-
-
-async def answers(asked: Asked) -> None:
-    await asked.require_answer()
 
 
 async def answers_several_at_once(asked: Asked) -> None:

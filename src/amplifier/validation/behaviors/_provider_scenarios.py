@@ -42,7 +42,6 @@ class Asked:
 
     @property
     def stream(self) -> Callable[[ChatRequest], _Items]:
-        """How it streams."""
         stream: Callable[[ChatRequest], _Items] | None = getattr(
             self.provider, "stream", None
         )
@@ -52,14 +51,12 @@ class Asked:
         return stream
 
     async def complete(self, request: ChatRequest | None = None) -> ChatResponse:
-        """Ask it; default the case's own request."""
         response = await self.provider.complete(
             self.case.build() if request is None else request
         )
         return expect(response, ChatResponse, "What complete returns")
 
     async def require_answer(self) -> None:
-        """Require that the case is answered with text."""
         response = await self.complete()
         require(response.text, f"The answer is {response!r:.300}")
 
@@ -74,11 +71,6 @@ class Streamed:
 
 
 def case_of(subject: Subject, name: str) -> Case:
-    """Return a case of the samples.
-
-    Raises:
-        NotApplicable: the author gives none.
-    """
     case: Case | None = getattr(subject.samples_as(ProviderSamples), name)
     if case is None:
         raise NotApplicable(f"no sample {name!r} is given")
@@ -86,17 +78,12 @@ def case_of(subject: Subject, name: str) -> Case:
 
 
 def setup_of(case: Case, subject: Subject) -> SessionSetup:
-    """Configure the module for a case."""
     return SessionSetup(config=subject.config if case.config is None else case.config)
 
 
 @asynccontextmanager
 async def asked(subject: Subject, name: str) -> AsyncIterator[Asked]:
-    """Open a session, and hand out the case of that name in it.
-
-    Raises:
-        NotApplicable: the author gives none.
-    """
+    """Open a session, and hand out the case of that name in it."""
     found = case_of(subject, name)
     async with open_harness(subject, setup_of(found, subject)) as harness:
         yield Asked(harness=harness, case=found)
@@ -104,7 +91,6 @@ async def asked(subject: Subject, name: str) -> AsyncIterator[Asked]:
 
 @scenario
 async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Asked]]:
-    """Open a session for a case of the samples."""
     async with asked(subject, name) as opened:
         yield (opened,)
 
@@ -112,7 +98,6 @@ async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Ask
 async def information(
     subject: Subject,
 ) -> AsyncIterator[tuple[tuple[Provider, ProviderInfo]]]:
-    """Read what the provider says of itself."""
     async with open_harness(subject) as harness:
         info = expect(
             harness.provider.get_info(), ProviderInfo, "What get_info returns"
@@ -123,7 +108,6 @@ async def information(
 async def models(
     subject: Subject,
 ) -> AsyncIterator[tuple[tuple[Provider, list[ModelInfo]]]]:
-    """Read which models it lists."""
     async with open_harness(subject) as harness:
         listed = expect(
             await harness.provider.list_models(), list, "What list_models returns"
@@ -137,7 +121,6 @@ async def models(
 async def answer(
     subject: Subject, name: str = "talks"
 ) -> AsyncIterator[tuple[ChatResponse]]:
-    """Ask for the answer to a case."""
     async with asked(subject, name) as opened:
         yield (await opened.complete(),)
 
@@ -159,7 +142,6 @@ async def answer_or_refusal(provider: Provider, request: ChatRequest) -> object:
 
 
 async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
-    """Let the vendor refuse."""
     async with asked(subject, "fails") as opened:
         try:
             response = await opened.provider.complete(opened.case.build())
@@ -198,7 +180,6 @@ async def _streamed(subject: Subject, name: str) -> Streamed:
 async def completed_and_streamed(
     subject: Subject,
 ) -> AsyncIterator[Iterable[tuple[ChatResponse, ChatResponse]]]:
-    """Ask the same with complete and with stream."""
     seen = []
     for name in ("talks", "calls"):
         if getattr(subject.samples_as(ProviderSamples), name) is not None:

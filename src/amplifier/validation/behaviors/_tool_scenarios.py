@@ -84,8 +84,6 @@ _CLOSED: Final = frozenset({"enum", "const", "format", "pattern"})
 
 @attrs.frozen(kw_only=True)
 class MountedTool:
-    """A tool and the name under which it is mounted."""
-
     name: str
     tool: Tool
 
@@ -96,8 +94,6 @@ class MountedTool:
 
 @attrs.frozen(kw_only=True)
 class ToolArgument:
-    """An argument of a tool, as its schema describes it."""
-
     tool: str
     name: str
     schema: Mapping[str, JSONValue]
@@ -135,8 +131,6 @@ class SampleCall:
 
 @attrs.frozen(kw_only=True)
 class Result:
-    """What a call gave."""
-
     tool: str
     result: ToolResult
 
@@ -150,7 +144,6 @@ def calls_of(harness: Harness) -> Iterator[SampleCall]:
 
 
 async def each_tool(subject: Subject) -> AsyncIterator[Iterable[MountedTool]]:
-    """Look at each tool."""
     async with open_harness(subject) as harness:
         yield [
             MountedTool(name=name, tool=tool) for name, tool in harness.tools.items()
@@ -204,7 +197,6 @@ def _with(call: SampleCall, name: str, value: JSONValue, about: str = "") -> Sam
 
 
 def with_stray_argument(call: SampleCall) -> Iterator[SampleCall]:
-    """Add an argument that a closed schema does not have."""
     schema = schema_of(call.tool)
     more = schema.get("additionalProperties")
     # an open schema takes any argument: there the call would be right
@@ -213,12 +205,10 @@ def with_stray_argument(call: SampleCall) -> Iterator[SampleCall]:
 
 
 def without_arguments(call: SampleCall) -> Iterator[SampleCall]:
-    """Give no arguments."""
     yield attrs.evolve(call, arguments={}, about="no arguments")
 
 
 def with_required_arguments(call: SampleCall) -> Iterator[SampleCall]:
-    """Give the required arguments alone."""
     names = required_of(schema_of(call.tool))
     given = {name: call.arguments[name] for name in names if name in call.arguments}
     yield attrs.evolve(call, arguments=given)
@@ -242,7 +232,6 @@ def with_odd_values(call: SampleCall) -> Iterator[SampleCall]:
 
 
 def with_odd_numbers(call: SampleCall) -> Iterator[SampleCall]:
-    """Give each number extreme values."""
     for name, part in properties_of(schema_of(call.tool)).items():
         if {"integer", "number"} & types_of(part):
             for number in _ODD_NUMBERS:
@@ -260,7 +249,6 @@ def with_deep_values(call: SampleCall) -> Iterator[SampleCall]:
 
 
 async def failing_calls(subject: Subject) -> AsyncIterator[Iterable[SampleCall]]:
-    """Make the calls of which the author says that they fail."""
     async with open_harness(subject) as harness:
         failing = _failing(harness)
         skip_unless(failing, "no sample 'failing' is given")

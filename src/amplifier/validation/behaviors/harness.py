@@ -179,6 +179,15 @@ class Harness:
                 return []
 
     @property
+    def named(self) -> Mapping[str, object]:
+        """What is mounted by name where the module's type is; nothing for the other types."""
+        mounted: dict[str, Mapping[str, object]] = {
+            "tool": self.tools,
+            "provider": self.coordinator.providers,
+        }
+        return mounted.get(self.subject.kind, {})
+
+    @property
     def own_handlers(self) -> list[str]:
         """The names of the handlers that are registered and not those of the checks."""
         listing = self.coordinator.hooks.list_handlers()
@@ -340,21 +349,22 @@ def _build(
             {"module": module, "config": dict(config), "instance_id": name}
             for name in setup.instances
         ]
-    tools: list[object] = [f"double-tool-{index}" for index in range(len(workers))]
-    plan: dict[str, object] = {
-        "session": {
-            "orchestrator": entries[0]
-            if subject.kind == "orchestrator"
-            else "double-loop",
-            "context": entries[0] if subject.kind == "context" else "double-context",
-            "limits": dict(setup.limits),
-        },
-        "providers": entries if subject.kind == "provider" else ["double-provider"],
-        "tools": [*entries, *tools] if subject.kind == "tool" else tools,
-        "hooks": entries if subject.kind == "hook" else [],
+    single: dict[str, object] = {
+        "orchestrator": "double-loop",
+        "context": "double-context",
     }
+    several: dict[str, list[object]] = {
+        "providers": ["double-provider"],
+        "tools": [],
+        "hooks": [],
+    }
+    if subject.kind in single:
+        single[subject.kind] = entries[0]
+    else:
+        several[f"{subject.kind}s"] = entries
+    several["tools"] += [f"double-tool-{index}" for index in range(len(workers))]
     session = AmplifierSession(
-        plan,
+        {"session": {**single, "limits": dict(setup.limits)}, **several},
         _Loader(doubles, subject.loader or ModuleLoader()),
         setup.session_id,
         parent_id=setup.parent_id,
