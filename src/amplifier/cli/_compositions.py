@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from amplifier.cli._options import flag
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -40,10 +41,9 @@ def add_looking(
 
     @group.command("show", help=_SHOW.format(noun=noun))
     @click.argument("name", required=False, shell_complete=complete)
-    @click.option(
+    @flag(
         "-d",
         "--detail",
-        is_flag=True,
         help="Show the whole instruction and the values that were replaced.",
     )
     @output_option

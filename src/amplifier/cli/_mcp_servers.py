@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from amplifier.cli._options import (
-    made_of_options,
-    scope_option,
-    yes_option,
-)
+from amplifier.cli._options import flag, made_of_options, scope_option, yes_option
 from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json, say_table
@@ -53,7 +49,7 @@ _SECONDS = click.option(
     help="A header of each request to the URL.",
 )
 @scope_option
-@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@flag("--force", help="Put it in place of one of its name.")
 @yes_option
 @click.pass_context
 def _add(

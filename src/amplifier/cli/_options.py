@@ -29,6 +29,7 @@ __all__ = [
     "consent_options",
     "current_plan_option",
     "debug_option",
+    "flag",
     "is_debug",
     "made_of_options",
     "offline_option",
@@ -69,9 +70,11 @@ def is_debug(ctx: click.Context) -> bool:
     }
 
 
-debug_option: Final = click.option(
+flag: Final = partial(click.option, is_flag=True)
+"""Adds an option that is there or not."""
+
+debug_option: Final = flag(
     "--debug",
-    is_flag=True,
     expose_value=False,
     callback=_remember,
     help="Show tracebacks and the whole log.",
@@ -100,13 +103,11 @@ scope_option: Final = click.option(
 )
 """Adds `--scope`, which says whose settings are changed."""
 
-yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+yes_option: Final = flag("-y", "--yes", help="Do not ask.")
 """Adds `--yes`, which answers what the command would ask before it goes ahead."""
 
-offline_option: Final = click.option(
-    "--offline",
-    is_flag=True,
-    help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.",
+offline_option: Final = flag(
+    "--offline", help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same."
 )
 """Adds `--offline`, which keeps everything from being fetched."""
 

@@ -16,7 +16,7 @@ from typing import Final
 import click
 
 from amplifier.cli._exits import leave
-from amplifier.cli._options import add_debug, debug_option
+from amplifier.cli._options import add_debug, debug_option, flag
 from amplifier.cli._terminal import one_line, say, silence_notices
 from amplifier_kit.processes.programs import safe_path
 
@@ -146,32 +146,28 @@ def _without_color(_: click.Context, __: click.Parameter, value: bool) -> None:
     callback=_enter,
     help="Run as if started in DIR.",
 )
-@click.option(
+@flag(
     "-q",
     "--quiet",
-    is_flag=True,
     expose_value=False,
     callback=_silence,
     help="Write results, questions, warnings and errors only.",
 )
-@click.option(
+@flag(
     "--no-color",
-    is_flag=True,
     expose_value=False,
     callback=_without_color,
     help="Write without colours; NO_COLOR=1 does the same.",
 )
-@click.option(
+@flag(
     "--version",
-    is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_say_version,
     help="Print the version.",
 )
-@click.option(
+@flag(
     "--install-completion",
-    is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_install_completion,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import OptionGroup
+from amplifier.cli._options import OptionGroup, flag
 from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._sessions import require_locks
 
@@ -42,9 +42,8 @@ server_options: Final = OptionGroup(
         show_default=True,
         help="The event loop; trio needs the extra amplifier[trio].",
     ),
-    click.option(
+    flag(
         "--json-logs",
-        is_flag=True,
         help="Write each record of the log as a JSON object on standard error, those of requests too.",
     ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import yes_option
+from amplifier.cli._options import flag, yes_option
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -155,9 +155,7 @@ def _is_wanted(family: Sequence[StoredSession]) -> bool:
     "--older-than", callback=_age, required=True, metavar="AGE", help="12h, 30d or 4w."
 )
 @yes_option
-@click.option(
-    "--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing."
-)
+@flag("--dry-run", help="Say what would be deleted, and delete nothing.")
 @all_option
 @output_option
 def cleanup(

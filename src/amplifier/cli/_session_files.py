@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from amplifier.cli._options import store_options
+from amplifier.cli._options import flag, store_options
 from amplifier.cli._places import find_places
 from amplifier.cli._sessions import (
     about,
@@ -45,7 +45,7 @@ __all__ = ["export", "import_", "move"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write it there.",
 )
-@click.option("--as-is", is_flag=True, help="Leave secrets in.")
+@flag("--as-is", help="Leave secrets in.")
 @all_option
 def export(
     session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import OptionGroup, session_choices, store_options
+from amplifier.cli._options import OptionGroup, flag, session_choices, store_options
 from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._terminal import notice, one_line
 
@@ -57,8 +57,8 @@ _LEFT_OUT: Final = (
 
 _SESSIONS: Final = "amplifier.sessions"
 
-projects_option: Final = click.option(
-    "--all-projects", is_flag=True, help="Look at the sessions of every project."
+projects_option: Final = flag(
+    "--all-projects", help="Look at the sessions of every project."
 )
 """Adds `--all-projects`, for what is done to files alone."""
 

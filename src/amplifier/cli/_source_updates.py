@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import OptionGroup
+from amplifier.cli._options import OptionGroup, flag
 from amplifier.cli._tables import say_json
 from amplifier.cli._terminal import alert, notice, one_line, say
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["tell_refresh", "update_options"]
 
 update_options: Final = OptionGroup(
-    click.option("--dry-run", is_flag=True, help="Only say what would change."),
-    click.option("-y", "--yes", is_flag=True, help="Pin what changed without asking."),
+    flag("--dry-run", help="Only say what would change."),
+    flag("-y", "--yes", help="Pin what changed without asking."),
 )
 """Adds `--dry-run` and `--yes`."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._compositions import add_looking, tell_choice
-from amplifier.cli._options import scope_option
+from amplifier.cli._options import flag, scope_option
 from amplifier.cli._places import find_places
 from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import output_option, say_json, say_table
@@ -108,11 +108,7 @@ def _current() -> None:
 @click.option(
     "--name", metavar="NAME", help="The name to add it under; default its own."
 )
-@click.option(
-    "--app",
-    is_flag=True,
-    help="Let every session have it, below its profile or bundle.",
-)
+@flag("--app", help="Let every session have it, below its profile or bundle.")
 @scope_option
 def _add(address: str, name: str | None, app: bool, scope: str) -> None:
     """Add the bundle at ADDRESS under a name: a file, a folder, or git+https://host/path@ref#subdirectory=folder.

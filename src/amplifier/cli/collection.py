@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import offline_option
+from amplifier.cli._options import flag, offline_option
 from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import collections
 from amplifier.cli._tables import output_option, say_json, say_table
@@ -36,7 +36,7 @@ def collection() -> None:
 @click.argument("source")
 @_scope_option
 @offline_option
-@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@flag("--force", help="Put it in place of one of its name.")
 @output_option
 def _install(source: str, scope: str, offline: bool, force: bool, output: str) -> None:
     """Install a collection, and those that it needs.
@@ -101,7 +101,7 @@ def _show(name: str, output: str) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
 @_scope_option
 @offline_option
-@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@flag("--dry-run", help="Only say what would change.")
 @output_option
 def _update(
     names: tuple[str, ...], scope: str, offline: bool, dry_run: bool, output: str
@@ -142,7 +142,7 @@ def _accept(name: str, scope: str) -> None:
 @collection.command("remove")
 @click.argument("name", shell_complete=collections)
 @_scope_option
-@click.option("--force", is_flag=True, help="Although others need it.")
+@flag("--force", help="Although others need it.")
 def _remove(name: str, scope: str, force: bool) -> None:
     """Remove an installed collection."""
     path = _installer(scope).remove(name, force=force)

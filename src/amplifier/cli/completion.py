@@ -9,6 +9,7 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from amplifier.cli._options import flag
 from amplifier.cli._terminal import notice, say
 
 __all__ = ["SHELLS", "completion", "install_for_this_shell"]
@@ -20,10 +21,8 @@ _VARIABLE: Final = "_AMPLIFIER_COMPLETE"
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.option(
-    "--install",
-    is_flag=True,
-    help="Write it where the shell looks for it, instead of printing it.",
+@flag(
+    "--install", help="Write it where the shell looks for it, instead of printing it."
 )
 @click.pass_context
 def completion(ctx: click.Context, shell: str, install: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import scope_option
+from amplifier.cli._options import flag, scope_option
 from amplifier.cli._places import find_places
 from amplifier.cli._provider_choice import choose_provider, pick
 from amplifier.cli._quiet import run_quietly
@@ -45,11 +45,7 @@ __all__ = ["init"]
     metavar="NAME",
     help="Keep the key that stands in this environment variable.",
 )
-@click.option(
-    "--key-stdin",
-    is_flag=True,
-    help="Keep the key that is the first line of standard input.",
-)
+@flag("--key-stdin", help="Keep the key that is the first line of standard input.")
 @click.option(
     "--profile",
     metavar="NAME",
@@ -57,22 +53,9 @@ __all__ = ["init"]
     shell_complete=profiles,
 )
 @scope_option
-@click.option(
-    "-y",
-    "--yes",
-    is_flag=True,
-    help="Ask nothing: what is not given is what would be suggested.",
-)
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Try it and say what would be done, but change nothing.",
-)
-@click.option(
-    "--test",
-    is_flag=True,
-    help="Send one tiny request at the end; it may cost something.",
-)
+@flag("-y", "--yes", help="Ask nothing: what is not given is what would be suggested.")
+@flag("--dry-run", help="Try it and say what would be done, but change nothing.")
+@flag("--test", help="Send one tiny request at the end; it may cost something.")
 @click.pass_context
 def init(
     ctx: click.Context,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._options import flag
 from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
@@ -42,8 +43,8 @@ _FOLLOWED = 10
     type=click.Path(dir_okay=False, path_type=Path),
     help="A log, wherever it stands.",
 )
-@click.option("--tree", is_flag=True, help="The sessions that these made as well.")
-@click.option("-f", "--follow", is_flag=True, help="Show new records until Ctrl-C.")
+@flag("--tree", help="The sessions that these made as well.")
+@flag("-f", "--follow", help="Show new records until Ctrl-C.")
 @click.option(
     "-e",
     "--event",
@@ -75,9 +76,7 @@ _FOLLOWED = 10
     metavar="N",
     help="Only the last N; 10 with --follow.",
 )
-@click.option(
-    "--stats", is_flag=True, help="Counts, tokens, cost and time instead of lines."
-)
+@flag("--stats", help="Counts, tokens, cost and time instead of lines.")
 @click.option(
     "--output",
     type=click.Choice(["text", "json"]),

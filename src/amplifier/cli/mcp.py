@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._mcp_servers import COMMANDS
-from amplifier.cli._options import serving_options, session_choices
+from amplifier.cli._options import flag, serving_options, session_choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +38,8 @@ for _command in COMMANDS:
     multiple=True,
     help="A tool to serve; may be given several times.",
 )
-@click.option(
+@flag(
     "--http",
-    is_flag=True,
     help="Serve over HTTP at 127.0.0.1, to those who have the token AMPLIFIER_MCP_TOKEN.",
 )
 @click.option(

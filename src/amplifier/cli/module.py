@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from amplifier.cli._options import flag
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, say
 from amplifier.cli.module_sources import TYPES, add, remove, show, update, why
@@ -99,10 +100,8 @@ def _types(output: str) -> None:
     type=click.Choice(TYPES),
     help="Check it as this type; default what it declares.",
 )
-@click.option(
-    "--behavioral",
-    is_flag=True,
-    help="Try every behaviour of the type as well, on each event loop.",
+@flag(
+    "--behavioral", help="Try every behaviour of the type as well, on each event loop."
 )
 @click.option(
     "--config",
@@ -117,9 +116,7 @@ def _types(output: str) -> None:
     show_default=True,
     help="Seconds that one step may take.",
 )
-@click.option(
-    "-d", "--detail", is_flag=True, help="Show the checks that passed as well."
-)
+@flag("-d", "--detail", help="Show the checks that passed as well.")
 @output_option
 @click.pass_context
 def _validate(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import SCOPES, offline_option, scope_option
+from amplifier.cli._options import SCOPES, flag, offline_option, scope_option
 from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import modules
 from amplifier.cli._source_updates import tell_refresh, update_options
@@ -43,7 +43,7 @@ _profile_option: Final = click.option(
     help="Its type; default the one that ID suggests.",
 )
 @scope_option
-@click.option("-y", "--yes", is_flag=True, help="Install a package without asking.")
+@flag("-y", "--yes", help="Install a package without asking.")
 @offline_option
 @output_option
 def add(

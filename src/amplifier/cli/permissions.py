@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
+from amplifier.cli._options import flag
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line
 
@@ -47,7 +48,7 @@ def _list(output: str) -> None:
 
 @permissions.command("revoke")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="Take back everything.")
+@flag("--all", "everything", help="Take back everything.")
 def _revoke(ids: tuple[str, ...], everything: bool) -> None:
     """Take back what is allowed under an ID, or the beginning of one; it is asked about again."""
     import anyio  # with the runtime: help and wrong usage need none

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import offline_option, yes_option
+from amplifier.cli._options import flag, offline_option, yes_option
 from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import plugins
 from amplifier.cli._tables import output_option, say_json, say_table
@@ -26,9 +26,7 @@ _MAX_DETAIL: Final = 4_000
 _MAX_TEXTS: Final = 40
 """Agents, commands and skills of which nothing runs; all that runs is shown."""
 
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Only say what would change."
-)
+_dry_run_option = flag("--dry-run", help="Only say what would change.")
 
 
 @click.group()
@@ -43,7 +41,7 @@ def plugin() -> None:
 @click.argument("source")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @offline_option
-@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@flag("--force", help="Put it in place of one of its name.")
 @_dry_run_option
 @yes_option
 def _add(

@@ -12,6 +12,7 @@ import click
 
 from amplifier.cli._options import (
     answer_options,
+    flag,
     is_debug,
     session_choices,
     store_options,
@@ -48,7 +49,7 @@ def questions(ctx: click.Context) -> None:
 
 
 @questions.command("list")
-@click.option("--all", "is_all", is_flag=True, help="Also those that take no answer.")
+@flag("--all", "is_all", help="Also those that take no answer.")
 @store_options
 @output_option
 def _list(is_all: bool, output: str) -> None:
@@ -101,10 +102,8 @@ def _show(question_id: str, output: str) -> None:
 @click.command()
 @click.argument("question_id", metavar="ID")
 @click.argument("answer", metavar="ANSWER", required=False)
-@click.option("--decline", is_flag=True, help="Do not answer what a tool asks.")
-@click.option(
-    "--no-run", is_flag=True, help="Only store the answer; do not continue the turn."
-)
+@flag("--decline", help="Do not answer what a tool asks.")
+@flag("--no-run", help="Only store the answer; do not continue the turn.")
 @answer_options
 @click.pass_context
 def answer(

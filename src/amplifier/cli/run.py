@@ -8,6 +8,7 @@ import click
 
 from amplifier.cli._options import (
     SessionChoices,
+    flag,
     is_debug,
     session_choices,
     turn_options,
@@ -29,12 +30,7 @@ __all__ = ["run", "run_turn"]
     help="Resume a stored session: its id, the beginning of it, or its name.",
     shell_complete=sessions,
 )
-@click.option(
-    "--continue",
-    "latest",
-    is_flag=True,
-    help="Resume the latest session of this project.",
-)
+@flag("--continue", "latest", help="Resume the latest session of this project.")
 @click.pass_context
 def run(
     ctx: click.Context, prompt: str | None, resume: str | None, latest: bool

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._options import flag
 from amplifier.cli._session_changes import cleanup, fork, remove, rename, tag
 from amplifier.cli._session_files import export, import_, move
 from amplifier.cli._session_repair import diagnose, repair
@@ -60,9 +61,7 @@ for _command in (
 
 @session.command("list")
 @_LIMIT
-@click.option(
-    "--children", is_flag=True, help="List those that other sessions made as well."
-)
+@flag("--children", help="List those that other sessions made as well.")
 @click.option("--tag", metavar="WORD", help="Only sessions with this tag.")
 @all_option
 @output_option
@@ -99,12 +98,7 @@ def _list(
     show_default=True,
     help="How many messages, in text.",
 )
-@click.option(
-    "-d",
-    "--detail",
-    is_flag=True,
-    help="Show what modules put into the history as well.",
-)
+@flag("-d", "--detail", help="Show what modules put into the history as well.")
 @all_option
 @output_option
 def _show(name: str, limit: int, detail: bool, all_projects: bool, output: str) -> None:

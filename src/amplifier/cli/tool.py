@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import (
-    consent_options,
-    made_of_options,
-    session_choices,
-)
+from amplifier.cli._options import consent_options, made_of_options, session_choices
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 

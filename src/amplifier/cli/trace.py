@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._options import flag
 from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import notice, say
@@ -28,7 +29,7 @@ __all__ = ["trace"]
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="Where the page goes, - for standard output; default trace.html beside the log.",
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@flag("--open", "opens", help="Open the page in the browser.")
 def trace(
     session: str | None, file: Path | None, out: Path | None, opens: bool
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._options import flag
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -16,7 +17,7 @@ __all__ = ["trust"]
 
 
 @click.group(invoke_without_command=True)
-@click.option("-y", "--yes", is_flag=True, help="Trust all of it without asking.")
+@flag("-y", "--yes", help="Trust all of it without asking.")
 @click.pass_context
 def trust(ctx: click.Context, yes: bool) -> None:
     """Look at what this folder brings along, and decide whether it may be used.
