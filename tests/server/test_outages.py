@@ -13,9 +13,11 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from amplifier.app.store.file_store import FileSessionStore
+from amplifier.server.records import with_turn_left
 from amplifier.server.retries import Retries
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import StoreError, StoreUnavailableError
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import LogEntry
 from tests.server.serving import Site, ended
 from tests.server.test_sessions import begun
@@ -96,9 +98,15 @@ def going_away(
 
 
 async def test_server_outlives_a_store_that_goes_away_in_a_turn(
-    site: Site, going_away: Outage
+    site: Site, going_away: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = await site.token()
+    secret, killed = await site.token(), list[str]()
+
+    def note_kill(record: JSONObject, turn_id: str) -> JSONObject:
+        killed.append(turn_id)
+        return with_turn_left(record, turn_id)
+
+    monkeypatch.setattr("amplifier.server.turns.with_turn_left", note_kill)
     async with site.serving("Fine.") as server:
         caller = Caller(server, secret)
         with capture_logs() as logs:
@@ -108,6 +116,7 @@ async def test_server_outlives_a_store_that_goes_away_in_a_turn(
         going_away.error = None
         done = await ended(caller, session, turn)
 
+    assert killed == []
     (told,) = (each for each in logs if each["event"] == "server.not_reaped")
     assert told["problem"].endswith("Error: gone")
     assert told["exc_info"] is None

@@ -9,8 +9,10 @@ from shutil import rmtree
 import anyio
 import attrs
 import pytest
+from structlog.testing import capture_logs
 
 from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.stored_questions import QUESTIONS
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
@@ -184,6 +186,17 @@ async def reaped(server: StoredServer) -> None:
 
 async def left_turn(server: StoredServer, caller: Caller, kills: int) -> str:
     """Return a session as a process leaves it that was killed in its turn, and others before it."""
+    session, lease = await leased_turn(server, caller, kills)
+    await reaped(server)
+    assert (await caller.get(f"/sessions/{session}")).json["state"] == "running"
+    await (await server.stores.tenant("default")).store.release(lease)
+    return session
+
+
+async def leased_turn(
+    server: StoredServer, caller: Caller, kills: int
+) -> tuple[str, Lease]:
+    """Return such a session while its process still has the lease."""
     session = await caller.begin()
     tenant = await server.stores.tenant("default")
     store = tenant.store
@@ -196,10 +209,26 @@ async def left_turn(server: StoredServer, caller: Caller, kills: int) -> str:
         record = with_turn_left(record, "t1")
     # somebody had begun to continue it
     await store.write_record(lease, without_waiting(record))
-    await reaped(server)
-    assert (await caller.get(f"/sessions/{session}")).json["state"] == "running"
-    await store.release(lease)
-    return session
+    return session, lease
+
+
+async def test_a_session_that_cannot_be_read_keeps_no_other_waiting(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        tenant = await server.stores.tenant("default")
+        session, lease = await leased_turn(server, caller, 1)
+        damaged, other = await leased_turn(server, caller, 1)
+        assert isinstance(tenant.store, FileSessionStore)
+        (tenant.store.files.folder(damaged) / QUESTIONS).write_text("{")
+        with capture_logs() as logs:
+            for each in (other, lease):
+                await tenant.store.release(each)
+            done = await ended(caller, session, "t1")
+
+    assert done["output"] == "Fine."
+    (told,) = (each for each in logs if each["event"] == "server.session_not_reaped")
+    assert told["session"] == damaged
 
 
 async def test_a_turn_whose_process_died_is_continued_by_another(site: Site) -> None:

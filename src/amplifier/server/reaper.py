@@ -17,7 +17,7 @@ from amplifier.server.retries import Retries
 from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine
-from amplifier_sdk.errors import AmplifierError, LeaseHeldError
+from amplifier_sdk.errors import AmplifierError, LeaseHeldError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry
 
@@ -44,6 +44,9 @@ class Reaper:
     members: Members
     engine: TurnEngine
     interval: float
+    _unread: Retries = attrs.field(
+        factory=lambda: Retries("server.session_not_reaped", 0, 0), init=False
+    )
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -77,14 +80,23 @@ class Reaper:
             session_id, turn_id = str(record["session_id"]), running_turn(record)
             if turn_id is None:
                 continue
-            # whoever was asked to cancel it may have met somebody who was about to let go of it
-            if is_cancelled(await tenant.store.questions(session_id), turn_id):
-                await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
-            # also one that waits: what should continue it may have failed
-            elif await self.engine.is_left(tenant, session_id, turn_id):
-                await end_left_turn(tenant, session_id)
-            else:
-                await self.engine.wake(tenant, session_id)
+            try:
+                await self._reap(tenant, session_id, turn_id)
+            except StoreUnavailableError:
+                raise
+            except (AmplifierError, OSError) as error:  # the others can be read
+                name = tenant.name
+                self._unread.report(error, tenant=name, session=session_id)
+
+    async def _reap(self, tenant: Tenant, session_id: str, turn_id: str) -> None:
+        # whoever was asked to cancel it may have met somebody who was about to let go of it
+        if is_cancelled(await tenant.store.questions(session_id), turn_id):
+            await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
+        # also one that waits: what should continue it may have failed
+        elif await self.engine.is_left(tenant, session_id, turn_id):
+            await end_left_turn(tenant, session_id)
+        else:
+            await self.engine.wake(tenant, session_id)
 
 
 async def end_left_turn(tenant: Tenant, session_id: str) -> None:

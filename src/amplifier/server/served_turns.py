@@ -155,6 +155,7 @@ class ServedTurn:
             needs; `refused` says then what is missing.
         refused: see there.
         unreached: why the store could not be reached, where the turn was left for that.
+        is_lost: whether the lease ended before the store had how the turn was left.
     """
 
     setup: TurnSetup
@@ -163,13 +164,13 @@ class ServedTurn:
     leaves_refused: bool = False
     refused: ConfigError | None = None
     unreached: StoreUnavailableError | None = None
+    is_lost: bool = False
     recorder: EventRecorder = attrs.field(init=False)
     _session: AmplifierSession | None = None
     _approvals: StoredApprovals | None = None
     _record: SessionRecord | None = None
     _usage: Usage | None = None
     _is_cancelled: bool = False
-    _is_lost: bool = False
     _is_closed: bool = False
     _end: JSONObject | None = None
     _opening: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
@@ -196,7 +197,7 @@ class ServedTurn:
                 raise
             # somebody else has the session: whatever is written here would be theirs
             report("server.lease_lost", error, session=self.turn.lease.session_id)
-            self._is_lost = True
+            self.is_lost = True
         except StoreError as error:
             self._end = self._refused_end(error)
         finally:
@@ -204,7 +205,7 @@ class ServedTurn:
             if self._end is not None:
                 elapsed = anyio.current_time() - begun
                 metrics.count_turn(_state_of(self._end), elapsed, self._usage)
-            if not self._is_lost:
+            if not self.is_lost:
                 await self._close()
         return self._end is not None and self._is_closed
 
@@ -408,6 +409,7 @@ class ServedTurn:
             except UNAVAILABLE as error:
                 told, session_id = problem_of(error), lease.session_id
                 report("server.turn_not_closed", problem=told, session=session_id)
+                self.is_lost = True
             except Exception as error:  # a reaper ends the turn then
                 report("server.turn_not_closed", error, session=lease.session_id)
 

@@ -20,9 +20,10 @@ from amplifier.server.records import (
     times_left,
     waiting_turn,
     with_turn_left,
+    with_turn_waiting,
     without_waiting,
 )
-from amplifier.server.retries import problem_of
+from amplifier.server.retries import UNAVAILABLE, Retries, problem_of
 from amplifier.server.served_turns import AcceptedTurn, ServedTurn, TurnSetup
 from amplifier.server.stores import Tenant
 from amplifier.serving.errors import RequestError
@@ -48,6 +49,7 @@ _PROMPT: Final = "turn.json"
 """The document of a session that has the prompt of its last turn, for whoever continues it."""
 
 _PERIOD: Final = 15.0
+_RETRY: Final = 1.0
 _MAX_KILLS: Final = 3
 """How often the process of a turn may be killed: it is perhaps the turn that ends it."""
 
@@ -94,6 +96,7 @@ class LocalTurns:
     group: TaskGroup
     setup: TurnSetup
     _running: Counter[str] = attrs.field(factory=Counter)
+    _here: Counter[str] = attrs.field(factory=Counter)
 
     async def admit(self, tenant: str) -> Reservation | None:
         """Reserve room for a turn of a tenant, among the turns of all processes."""
@@ -133,7 +136,11 @@ class LocalTurns:
 
     async def is_left(self, tenant: Tenant, session_id: str, turn_id: str) -> bool:
         """Return whether the process of a turn was killed too often; else the turn is continued from its journal."""
-        return not await _let_wait(tenant.store, session_id, turn_id)
+        # of one that lost its lease while the store was away nobody was killed
+        is_killed = not self._here[turn_id]
+        return not await _let_wait(
+            tenant.store, session_id, turn_id, is_killed=is_killed
+        )
 
     async def forget(self, turn_id: str) -> None:
         """Do nothing: there is no queue."""
@@ -148,6 +155,7 @@ class LocalTurns:
             self.setup, turn, turn.tenant.files, leaves_refused=is_resumed
         )
         has_ended, session_id = True, turn.lease.session_id
+        self._here[turn.turn_id] += 1
         try:
             has_ended = await served.run()
         except Exception as error:  # else it would end all others, and the server
@@ -155,8 +163,28 @@ class LocalTurns:
         finally:
             self._running[turn.tenant.name] -= 1
             await self.setup.give_back(turn.room)
+        if served.is_lost:
+            await self._leave(turn)
+        self._here[turn.turn_id] -= 1
         if not has_ended:
             await self._continue(served, session_id)
+
+    async def _leave(self, turn: AcceptedTurn) -> None:
+        """Store that a turn is left to be continued whose lease ended, as soon as the store answers."""
+        store, session_id = turn.tenant.store, turn.lease.session_id
+        retries = Retries("server.turn_left", _RETRY, _RETRY)
+        while True:
+            try:
+                await _let_wait(store, session_id, turn.turn_id, is_killed=False)
+            except UNAVAILABLE as error:
+                await retries.wait(error, session=session_id)
+            except AmplifierError as error:  # a reaper leaves it then
+                report(
+                    "server.turn_left", problem=problem_of(error), session=session_id
+                )
+                return
+            else:
+                return
 
     async def _continue(self, served: ServedTurn, session_id: str) -> None:
         """Have a turn continue that was left, unless that is for a reaper, or for another process."""
@@ -235,7 +263,9 @@ async def turn_under(
     return turn
 
 
-async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> bool:
+async def _let_wait(
+    store: SessionStore, session_id: str, turn_id: str, *, is_killed: bool
+) -> bool:
     """Store that a turn is left to be continued, unless somebody runs it; return whether it may be."""
     known = await store.read_record(session_id)
     if known is not None and waiting_turn(known) == turn_id:
@@ -250,7 +280,12 @@ async def _let_wait(store: SessionStore, session_id: str, turn_id: str) -> bool:
         if record is None or waiting_turn(record) or running_turn(record) != turn_id:
             return True
         prompt = await read_stored_prompt(store, session_id)
-        if prompt is None or times_left(record, turn_id) >= _MAX_KILLS:
+        if prompt is None:
+            return False
+        if not is_killed:
+            await store.write_record(lease, with_turn_waiting(record, turn_id))
+            return True
+        if times_left(record, turn_id) >= _MAX_KILLS:
             return False
         await store.write_record(lease, with_turn_left(record, turn_id))
     finally:
