@@ -9,7 +9,6 @@ from typing import Final
 
 import anyio
 import pytest
-from acp.schema import PromptResponse
 
 from amplifier.app.directories import Places
 from amplifier_kit.open_data import as_list, as_object
@@ -426,6 +425,8 @@ async def test_what_ends_a_turn_is_an_error_of_the_prompt(project: Path) -> None
 
 
 async def test_the_answer_says_what_the_turn_used(project: Path) -> None:
+    from acp.schema import PromptResponse  # a second for all who collect this file
+
     async with editing(project, ["Hello."]) as editor:
         session = await editor.new()
         reply = await editor.prompt(session, HI)
