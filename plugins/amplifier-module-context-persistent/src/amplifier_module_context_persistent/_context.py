@@ -32,7 +32,6 @@ from amplifier_module_context_persistent._settings import PersistentConfig, Rete
 from amplifier_sdk import ConfigError, Coordinator, JSONValue, MessageDict, Provider
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Unregister
-from amplifier_sdk.errors import Problem
 from amplifier_sdk.events import (
     CANCEL_COMPLETED,
     EXECUTION_END,
@@ -208,9 +207,8 @@ class PersistentContext(CompactingContext):
         tokens = sum(map(self._scale.count_message, beginning))
         if tokens > config.max_tokens:
             text = f"the conversation would begin with {tokens:,} tokens, and its budget is {config.max_tokens:,}"
-            raise ConfigError(
-                [Problem("memory_files", text)],
-                subject="configuration of context-persistent",
+            raise ConfigError.of(
+                "memory_files", text, subject="configuration of context-persistent"
             )
         return beginning
 

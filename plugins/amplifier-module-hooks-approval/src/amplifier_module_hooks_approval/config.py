@@ -15,7 +15,6 @@ from amplifier_sdk import ConfigError
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.effects import ONLY_READS, Effect, effects_of
-from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -124,9 +123,8 @@ class ApprovalConfig:
         """
         if self.policy_driven_only and self.otherwise not in (None, "allow"):
             problem = f"contradicts policy_driven_only, which means allow; got {self.otherwise!r}"
-            raise ConfigError(
-                [Problem("otherwise", problem)],
-                subject="configuration of hooks-approval",
+            raise ConfigError.of(
+                "otherwise", problem, subject="configuration of hooks-approval"
             )
         otherwise = self.otherwise or ("allow" if self.policy_driven_only else "ask")
         given = [self._read_rule(index, rule) for index, rule in enumerate(self.rules)]
@@ -203,7 +201,7 @@ class PatternRule:
                 f"{self.pattern!r} approves commands that it does "
                 "not name; write their words, as in 'git status*'"
             )
-            raise ConfigError([Problem("pattern", problem)], subject=subject)
+            raise ConfigError.of("pattern", problem, subject=subject)
         return Rule(
             decision="allow", commands=(" ".join(words),), reason=self.description
         )

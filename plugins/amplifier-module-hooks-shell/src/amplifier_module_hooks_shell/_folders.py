@@ -22,7 +22,7 @@ from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
-from amplifier_sdk.errors import ConfigError, ModuleLoadError, Problem
+from amplifier_sdk.errors import ConfigError, ModuleLoadError
 
 __all__ = ["FoundHooks", "find_plugins"]
 
@@ -102,8 +102,8 @@ class _Finder:
             and not (folder / "settings.json").is_file()
         ):
             problem = f"{folder} is no plugin folder: it has no .claude-plugin/plugin.json, commands, agents or hooks"
-            raise ConfigError(
-                [Problem("plugins", problem)], subject="configuration of hooks-shell"
+            raise ConfigError.of(
+                "plugins", problem, subject="configuration of hooks-shell"
             )
         self._load(folder, folder, None)
 

@@ -200,17 +200,11 @@ def _command(requirement: str, target: Path) -> list[str]:
     """Return what fetches a wheel with the person's own index settings: pip, else uv."""
     if importlib.util.find_spec("pip") is not None:
         options = [
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "--no-cache-dir",
-            "--no-input",
-            "--progress-bar",
-            "off",
+            "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input",
+            "--progress-bar", "off",
             # without a network each retry is seconds of silence
-            "--retries",
-            "2",
-        ]
+            "--retries", "2",
+        ]  # fmt: skip
         return [
             *python_argv("pip", "download", *options, packages=True),
             "--dest",
@@ -220,13 +214,9 @@ def _command(requirement: str, target: Path) -> list[str]:
     uv = find_program("uv")
     if uv is not None:
         options = [
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "--no-cache",
-            "--python",
-            sys.executable,
-        ]
+            "--no-deps", "--only-binary", ":all:", "--no-cache",
+            "--python", sys.executable,
+        ]  # fmt: skip
         return [uv, "pip", "install", *options, "--target", str(target), requirement]
     raise NoInstallerError(
         f"Neither pip (as a module of {sys.executable}) nor uv (on the PATH) is here to fetch {requirement}: "

@@ -173,8 +173,9 @@ def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, 
 
         entries = _read_file(Path(entries).expanduser())
     if not isinstance(entries, Sequence) or isinstance(entries, str):
-        raise ConfigError(
-            [Problem("responses", f"a list of answers; got {type(entries).__name__}")],
+        raise ConfigError.of(
+            "responses",
+            f"a list of answers; got {type(entries).__name__}",
             subject=subject,
         )
     return tuple(
@@ -188,7 +189,7 @@ def _read_entry(entry: JSONValue, index: int, subject: str) -> ScriptedResponse:
         return ScriptedResponse(text=entry)
     if not isinstance(entry, Mapping):
         problem = f"an answer is a text or a mapping; got {type(entry).__name__}"
-        raise ConfigError([Problem(path, problem)], subject=subject)
+        raise ConfigError.of(path, problem, subject=subject)
     if isinstance(entry.get("error"), str):
         entry = {**entry, "error": {"message": entry["error"]}}
     try:
@@ -210,8 +211,8 @@ def _read_file(path: Path) -> JSONValue:
             return lines
         whole: JSONValue = json.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            [Problem("responses", f"cannot read {str(path)!r}: {error}")]
+        raise ConfigError.of(
+            "responses", f"cannot read {str(path)!r}: {error}"
         ) from error
     return whole
 

@@ -7,7 +7,7 @@ from typing import Literal
 import attrs
 
 from amplifier_sdk.bounds import amount, count
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.results import InjectionRole
 
 __all__ = ["SkillsConfig", "Visibility"]
@@ -73,7 +73,7 @@ class SkillsConfig:
             problem = (
                 f"says the same as {' and '.join(list(given)[1:])}; keep one of them"
             )
-            raise ConfigError([Problem(next(iter(given)), problem)])
+            raise ConfigError.of(next(iter(given)), problem)
         for key, value in given.items():
             entries = (value,) if isinstance(value, str) else value
             for entry in entries:
@@ -84,8 +84,8 @@ class SkillsConfig:
 
 def _check(key: str, entry: str) -> None:
     if not entry.strip() or "\0" in entry:
-        raise ConfigError([Problem(key, f"names a folder; got {entry!r}")])
+        raise ConfigError.of(key, f"names a folder; got {entry!r}")
     # A missing folder is no error, so an address would be passed over in silence.
     if "://" in entry or entry.startswith("@"):
         problem = f"names folders of this machine; fetch {entry!r} and name the folder it is in"
-        raise ConfigError([Problem(key, problem)])
+        raise ConfigError.of(key, problem)
