@@ -30,7 +30,7 @@ from amplifier_kit.files.private_append import open_private, write_whole
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import LogEntry, LogName, SessionLog
 
-__all__ = ["append_entries", "read_entries", "replace_entries"]
+__all__ = ["append_entries", "entry_of", "read_entries", "replace_entries"]
 
 _LOGS: Final[Mapping[LogName, tuple[str, Expected]]] = {
     "journal": (JOURNAL, JOURNAL_LOG),
@@ -59,11 +59,13 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
             remedy = f"'amplifier session repair {folder.name}' moves it aside"
             told = f"line {piece.line}: {piece.reason}; {remedy}"
             raise ConfigError.of(name, told, subject=str(folder))
-    entries = tuple(
-        LogEntry(kind=record.kind, data=record.data, at=record.at)
-        for record in content.records[after:]
-    )
+    entries = tuple(map(entry_of, content.records[after:]))
     return SessionLog(entries=entries, began=_began(file))
+
+
+def entry_of(record: AppendedRecord) -> LogEntry:
+    """Return a record of a file as a store's entry."""
+    return LogEntry(kind=record.kind, data=record.data, at=record.at)
 
 
 def _read_end(file: Path, after: int) -> SessionLog:
@@ -81,12 +83,9 @@ def _read_end(file: Path, after: int) -> SessionLog:
     lines = data.split(b"\n", after + 1)[after + 1 :]
     *ended, _ = (lines or [b""])[0].split(b"\n")
     try:
-        records = [decode_line(line) for line in ended]
+        entries = tuple(entry_of(decode_line(line)) for line in ended)
     except ValueError as error:
         raise ConfigError.of(file.name, str(error), subject=str(file)) from error
-    entries = tuple(
-        LogEntry(kind=one.kind, data=one.data, at=one.at) for one in records
-    )
     return SessionLog(entries=entries, began=_began(file))
 
 

@@ -12,7 +12,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.file_store import is_document, read_files
-from amplifier.app.store.log_files import read_entries, replace_entries
+from amplifier.app.store.log_files import entry_of, read_entries, replace_entries
 from amplifier.app.store.records import SessionRecord, record_bytes
 from amplifier.app.store.stored_questions import changing_questions, read_questions
 from amplifier.app.store.writer import METADATA
@@ -114,11 +114,8 @@ class SessionReplica:
             self._has_turn = True
             # who takes the session over after this machine died knows what it is made of
             await self.store_files()
-        entries = [
-            LogEntry(kind=each.kind, data=each.data, at=each.at) for each in records
-        ]
         async with self._writing:
-            await self._append(entries)
+            await self._append([*map(entry_of, records)])
 
     async def _append(self, entries: Sequence[LogEntry]) -> None:
         """Add to the journal, once, also where the answer of the store was lost."""
