@@ -78,7 +78,7 @@ class Cleanup:
 
 @attrs.frozen
 class SessionStore:
-    """The sessions of a project, in `sessions/` below the folder of its state."""
+    """The sessions of a project, in `sessions/` below its state's folder `root`; times are seconds since the epoch."""
 
     root: Path
 
@@ -259,7 +259,7 @@ class SessionStore:
                     self._remove(family)
 
     def older(self, before: float) -> list[StoredSession]:
-        """Return the sessions without a name in which, and in all that came of them, nothing happened since a time."""
+        """Return the sessions without a name in which, and in all that came of them, nothing happened since."""
         return [tree.session for tree in self._old(before)]
 
     def left_behind(self, before: float) -> list[Path]:
