@@ -12,7 +12,7 @@ import attrs
 
 from amplifier_kit.claude_plugins.loosefields import parse_loosely
 from amplifier_kit.files.documents import named_errors, read_text
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = [
     "CommandFile",
@@ -156,7 +156,7 @@ def parse_command(text: str, path: Path, folder: str = "") -> CommandFile:
     """
     if not _NAME.fullmatch(path.stem):
         problem = f"{path.stem!r:.80} is no name for a command: letters, digits, '.', '_' and '-', 64 at most"
-        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}")
+        raise ConfigError.of("", problem, subject=f"file {str(path)!r}")
     with named_errors(f"file {str(path)!r}"):
         read = parse_loosely(text, _FIELDS)
     first = next(

@@ -14,7 +14,7 @@ from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
 from amplifier_kit.files.documents import read_mapping
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["ClaudePlugin", "is_plugin", "path_inside", "read_plugin"]
@@ -77,8 +77,8 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     """
     root = Path(folder).resolve()
     if not root.is_dir():
-        raise ConfigError(
-            [Problem("", "there is no such folder")], subject=f"plugin {str(folder)!r}"
+        raise ConfigError.of(
+            "", "there is no such folder", subject=f"plugin {str(folder)!r}"
         )
     if (root / _MANIFEST).is_file():
         manifest = read_mapping(root / _MANIFEST)
@@ -90,7 +90,7 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     named = name or manifest.get("name") or root.name.lstrip(".")
     if not isinstance(named, str) or not _NAME.fullmatch(named):
         problem = f"letters, digits, '.', '_' and '-', 64 at most; got {named!r:.80}"
-        raise ConfigError([Problem("name", problem)], subject=reader.subject)
+        raise ConfigError.of("name", problem, subject=reader.subject)
     # read first and not as a problem: a hook that guards must not be missing
     # silently
     hooks = tuple(reader.hooks())
@@ -195,7 +195,7 @@ class _Reader:
                 problem = (
                     f"a path to something in the plugin, as ./{part}; got {entry!r:.80}"
                 )
-                raise ConfigError([Problem(part, problem)], subject=self.subject)
+                raise ConfigError.of(part, problem, subject=self.subject)
             found.append(path)
         return found
 

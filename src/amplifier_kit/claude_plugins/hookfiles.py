@@ -85,14 +85,14 @@ def read_hooks(
         ConfigError: a hook cannot be read, so that what it guards would be unguarded.
     """
     if not isinstance(document, Mapping):
-        raise ConfigError(
-            [Problem("", "events with their hooks, as an object")], subject=subject
+        raise ConfigError.of(
+            "", "events with their hooks, as an object", subject=subject
         )
     inside = document.get("hooks")
     is_wrapped = "hooks" in document
     if is_wrapped and not isinstance(inside, Mapping):
-        raise ConfigError(
-            [Problem("hooks", "events with their hooks, as an object")], subject=subject
+        raise ConfigError.of(
+            "hooks", "events with their hooks, as an object", subject=subject
         )
     events = document
     if isinstance(inside, Mapping):
@@ -124,10 +124,13 @@ class _Reader:
         """Read all hooks of an event."""
         place = f"{self.prefix}{event}"
         if not isinstance(groups, list):
-            self.problems.append(Problem(place, "a list of matchers with their hooks"))
+            self._note(place, "a list of matchers with their hooks")
             return
         for index, group in enumerate(groups):
             self._group(event, group, f"{place}[{index}]")
+
+    def _note(self, place: str, message: str) -> None:
+        self.problems.append(Problem(place, message))
 
     def _group(self, event: str, group: JSONValue, place: str) -> None:
         fields = as_object(group)
@@ -135,15 +138,13 @@ class _Reader:
         if not isinstance(hooks, list) or not (
             matcher is None or isinstance(matcher, str)
         ):
-            self.problems.append(
-                Problem(place, "an object with a text 'matcher' and a list 'hooks'")
-            )
+            self._note(place, "an object with a text 'matcher' and a list 'hooks'")
             return
         # checked when the file is read: later, a hook that guards would just not
         # run
         problem = _matcher_problem(matcher)
         if problem is not None:
-            self.problems.append(Problem(f"{place}.matcher", problem))
+            self._note(f"{place}.matcher", problem)
             return
         for index, hook in enumerate(hooks):
             self.found += self._hook(
@@ -159,24 +160,16 @@ class _Reader:
         told = as_object(hook)
         kind, timeout, model = told.get("type"), told.get("timeout"), told.get("model")
         if kind not in ("command", "prompt"):
-            self.problems.append(
-                Problem(f"{place}.type", f"'command' or 'prompt'; got {kind!r}")
-            )
+            self._note(f"{place}.type", f"'command' or 'prompt'; got {kind!r}")
             return
         text = told.get(kind)
         # a NUL would cut the command short where the system reads it
         if not isinstance(text, str) or not text.strip() or "\0" in text:
-            self.problems.append(
-                Problem(f"{place}.{kind}", f"a text; got {text!r:.80}")
-            )
+            self._note(f"{place}.{kind}", f"a text; got {text!r:.80}")
             return
         if timeout is not None and not _is_time(timeout):
-            self.problems.append(
-                Problem(
-                    f"{place}.timeout",
-                    f"seconds, up to {_LONGEST:g}; got {timeout!r:.80}",
-                )
-            )
+            problem = f"seconds, up to {_LONGEST:g}; got {timeout!r:.80}"
+            self._note(f"{place}.timeout", problem)
             return
         yield HookEntry(
             event=event,

@@ -8,7 +8,7 @@ from typing import Final
 
 from amplifier_kit.claude_plugins.folders import path_inside
 from amplifier_kit.files.documents import read_mapping
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["SERVER_KEYS", "server_documents"]
@@ -60,7 +60,8 @@ def _read(path: Path) -> JSONObject | ConfigError:
     except ConfigError as error:
         return error
     except OSError as error:
-        return ConfigError(
-            [Problem("", f"it cannot be read: {error.strerror}")],
+        return ConfigError.of(
+            "",
+            f"it cannot be read: {error.strerror}",
             subject=f"file {str(path)!r}",
         )

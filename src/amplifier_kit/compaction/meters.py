@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from amplifier_kit.compaction.media import IMAGE, is_media, media_tokens, media_words
 from amplifier_kit.compaction.options import MeterName
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
@@ -93,7 +93,7 @@ class BpeMeter:
         except ImportError as error:
             remedy = "install 'amplifier[tokens]', or choose 'actual' or 'estimate'"
             problem = f"'bpe' needs the package bpe-openai; {remedy}"
-            raise ConfigError([Problem("token_meter", problem)]) from error
+            raise ConfigError.of("token_meter", problem) from error
         self._encode = _encoder(get_encoding)
 
     def count(self, text: str, /) -> int:

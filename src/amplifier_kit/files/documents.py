@@ -133,7 +133,7 @@ def named_errors(subject: str) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
-        raise ConfigError([Problem("", problem)], subject=subject) from error
+        raise ConfigError.of("", problem, subject=subject) from error
     except DocumentError as error:
         problems = [Problem(error.place, error.message)]
         # whoever catches it asks whether the file is missing
@@ -191,8 +191,9 @@ def read_mapping(path: Path) -> JSONObject:
     document = read_document(path)
     if document is None or isinstance(document, dict):
         return document or {}
-    raise ConfigError(
-        [Problem("", f"a mapping; got {type(document).__name__}")],
+    raise ConfigError.of(
+        "",
+        f"a mapping; got {type(document).__name__}",
         subject=f"file {str(path)!r}",
     )
 

@@ -57,10 +57,7 @@ def is_in_repository(root: Sequence[str], below: Sequence[str]) -> bool:
     for index, name in enumerate(below):
         folder = os.path.join("/", *root, *below[:index])
         missing = _REPOSITORY - {name.casefold()}
-        if all(os.path.lexists(os.path.join(folder, each)) for each in _names(missing)):
+        names = ["HEAD" if part == "head" else part for part in sorted(missing)]
+        if all(os.path.lexists(os.path.join(folder, each)) for each in names):
             return True
     return False
-
-
-def _names(parts: frozenset[str]) -> list[str]:
-    return ["HEAD" if part == "head" else part for part in sorted(parts)]

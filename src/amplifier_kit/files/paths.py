@@ -181,7 +181,9 @@ class _Walk:
     def run(self) -> ResolvedPath:
         """Walk; the spot takes the handle over."""
         self._start(
-            path_parts(str(self.confined.base)) if not self._is_absolute() else [],
+            []
+            if self.path.startswith(("/", "~"))
+            else path_parts(str(self.confined.base)),
             path_parts(self._text()),
         )
         self._leap()
@@ -240,9 +242,6 @@ class _Walk:
                 "'~user' is not read; write the whole path, or './~…' for a file of this name",
             )
         return os.path.expanduser("~") + text[1:]
-
-    def _is_absolute(self) -> bool:
-        return self.path.startswith(("/", "~"))
 
     def _start(self, start: Sequence[str], parts: Sequence[str]) -> None:
         """Begin again at the root that the absolute parts lead into."""

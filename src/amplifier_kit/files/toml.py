@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from amplifier_kit.files.documents import read_text
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["read_toml"]
 
@@ -35,6 +35,4 @@ def read_toml(path: Path) -> dict[str, object]:
         problem = "it nests too deep"
         if isinstance(error, ValueError):
             problem = str(error)
-        raise ConfigError(
-            [Problem("", problem)], subject=f"file {str(path)!r}"
-        ) from error
+        raise ConfigError.of("", problem, subject=f"file {str(path)!r}") from error

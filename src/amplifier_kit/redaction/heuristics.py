@@ -100,12 +100,6 @@ def is_random(value: str) -> bool:
     ):
         return False
     # a short text cannot reach the entropy of a long one, however random it is
-    return _entropy(sample) >= (3.0 if len(sample) < 20 else 3.2)
-
-
-def _entropy(text: str) -> float:
-    """Return the entropy of a text in bits per character."""
-    size = len(text)
-    return -sum(
-        count / size * math.log2(count / size) for count in Counter(text).values()
-    )
+    shares = [count / len(sample) for count in Counter(sample).values()]
+    bits_per_character = -sum(share * math.log2(share) for share in shares)
+    return bits_per_character >= (3.0 if len(sample) < 20 else 3.2)

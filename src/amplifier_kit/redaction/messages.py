@@ -9,7 +9,6 @@ from anyio import to_thread
 
 from amplifier_kit.redaction.sinks import REDACTION_FAILED, SinkRedactor, redactor_of
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.redaction import REDACTOR
 
@@ -53,11 +52,9 @@ def clean_message(message: MessageDict, redactor: SinkRedactor) -> MessageDict:
         return {
             **redacted,
             "content": [
-                new for old, new in zip(blocks, clean, strict=True) if _fits(old, new)
+                new
+                for old, new in zip(blocks, clean, strict=True)
+                if new == old or not isinstance(old, dict) or "signature" not in old
             ],
         }
     return redacted
-
-
-def _fits(old: JSONValue, new: JSONValue) -> bool:
-    return new == old or not isinstance(old, dict) or "signature" not in old

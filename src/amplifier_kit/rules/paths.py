@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -53,7 +53,8 @@ class PathPattern:
         readings = list(_readings(value, directory))
         if not readings:
             return Truth.MAYBE
-        expression = _expression(self.text, str(directory), folded=False)
+        start, rest = _parts(self.text, directory)
+        expression = _compiled(os.path.realpath(start), rest, folded=False)
         return Truth.of(
             # what is allowed is where the path leads: a link in an allowed folder
             # may lead out
@@ -78,33 +79,36 @@ class PathPattern:
             for path in readings
             for place in (os.path.normpath(path), os.path.realpath(path))
         ]
-        expression = _expression(self.text, str(directory), folded=True)
-        written = _written(self.text, str(directory), folded=True)
+        written, rest = _parts(self.text, directory)
+        # links may change while a session lives: what the pattern's own folders
+        # lead to is found anew
+        real = os.path.realpath(written)
+        expressions = [_compiled(each, rest, folded=True) for each in (real, written)]
         if any(
-            expression.fullmatch(_folded(place)) or written.fullmatch(_folded(place))
+            expression.fullmatch(_folded(place))
             for place in places
+            for expression in expressions
         ):
             return Truth.YES
-        start = _folded(_start(self.text, str(directory)))
+        start = _folded(real)
         above = any(
             start == _folded(place)
             or start.startswith(_folded(place).rstrip("/") + "/")
             for place in places
         )
-        if deep and (above or self._reaches_below(places, str(directory))):
+        if deep and (above or _reaches_below(places, start.rstrip("/") + "/", rest)):
             return Truth.MAYBE
         return Truth.NO
 
-    def _reaches_below(self, places: list[str], directory: str) -> bool:
-        """Whether something in one of some folders may fit the pattern, such as `src/.env` of `**/.env` in `src`."""
-        rest = _parts(self.text, directory)[1]
-        start = _folded(_start(self.text, directory)).rstrip("/") + "/"
-        for place in places:
-            if _folded(place).startswith(start) and os.path.isdir(place):
-                names = _folded(place)[len(start) :].split("/")
-                if _fits_beginning(rest, names):
-                    return True
-        return False
+
+def _reaches_below(places: Sequence[str], start: str, rest: Sequence[str]) -> bool:
+    """Whether something in one of some folders may fit a pattern, such as `src/.env` of `**/.env` in `src`."""
+    for place in places:
+        if _folded(place).startswith(start) and os.path.isdir(place):
+            names = _folded(place)[len(start) :].split("/")
+            if _fits_beginning(rest, names):
+                return True
+    return False
 
 
 def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
@@ -127,7 +131,7 @@ def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
     yield os.path.join(directory, value)
 
 
-def _fits_beginning(pattern: list[str], names: list[str]) -> bool:
+def _fits_beginning(pattern: Sequence[str], names: Sequence[str]) -> bool:
     """Whether a path that begins with these names may fit a pattern that begins where they do."""
     for index, part in enumerate(pattern):
         if part == "**" or index == len(names):
@@ -143,39 +147,16 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def _absolute(pattern: str, directory: str) -> str:
-    return os.path.join(
-        directory, os.path.expanduser(pattern) if pattern.startswith("~/") else pattern
-    )
-
-
-def _parts(pattern: str, directory: str) -> tuple[str, list[str]]:
+def _parts(pattern: str, directory: Path) -> tuple[str, tuple[str, ...]]:
     """Split a pattern into the folder before its first wildcard and the rest."""
-    parts = [
-        part
-        for part in _absolute(pattern, directory).split("/")
-        if part not in ("", ".")
-    ]
+    if pattern.startswith("~/"):
+        pattern = os.path.expanduser(pattern)
+    whole = os.path.join(directory, pattern).split("/")
+    parts = [part for part in whole if part not in ("", ".")]
     count = next(
         (index for index, part in enumerate(parts) if _WILD & set(part)), len(parts)
     )
-    return "/" + "/".join(parts[:count]), parts[count:]
-
-
-def _start(pattern: str, directory: str) -> str:
-    return os.path.realpath(_parts(pattern, directory)[0])
-
-
-def _expression(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
-    # Links may change while a session lives, so what the pattern's own folders lead to is found anew.
-    return _compiled(
-        _start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded=folded
-    )
-
-
-def _written(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
-    start, rest = _parts(pattern, directory)
-    return _compiled(start, tuple(rest), folded=folded)
+    return "/" + "/".join(parts[:count]), tuple(parts[count:])
 
 
 @lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from amplifier_kit.shell.coverage import lone_command
@@ -19,49 +20,39 @@ _ALWAYS: Final = frozenset({
     "rsync", "scp", "sftp", "skopeo", "socat", "ssh", "telnet", "traceroute", "twine", "uvx", "vercel", "wget",
     "whois", "yum",
 })  # fmt: skip
-_BY_WORDS: Final[Mapping[str, frozenset[str]]] = {
-    "bun": frozenset(
-        {"add", "create", "i", "install", "outdated", "publish", "update", "x"}
-    ),
-    "bundle": frozenset({"add", "install", "outdated", "update"}),
-    "cargo": frozenset(
-        {"add", "fetch", "install", "login", "publish", "search", "update"}
-    ),
-    "composer": frozenset({"install", "outdated", "require", "update"}),
-    "docker": frozenset({"build", "compose", "login", "pull", "push", "run"}),
-    "dotnet": frozenset({"add", "nuget", "restore", "tool"}),
-    "gem": frozenset({"fetch", "install", "outdated", "push", "update"}),
-    "git": frozenset({"clone", "fetch", "ls-remote", "pull", "push", "submodule"}),
-    "go": frozenset({"get", "install", "mod"}),
-    "gradle": frozenset({"--refresh-dependencies", "publish"}),
-    "helm": frozenset({"install", "pull", "push", "repo", "upgrade"}),
+_BY_WORDS: Final[Mapping[str, AbstractSet[str]]] = {
+    "bun": {"add", "create", "i", "install", "outdated", "publish", "update", "x"},
+    "bundle": {"add", "install", "outdated", "update"},
+    "cargo": {"add", "fetch", "install", "login", "publish", "search", "update"},
+    "composer": {"install", "outdated", "require", "update"},
+    "docker": {"build", "compose", "login", "pull", "push", "run"},
+    "dotnet": {"add", "nuget", "restore", "tool"},
+    "gem": {"fetch", "install", "outdated", "push", "update"},
+    "git": {"clone", "fetch", "ls-remote", "pull", "push", "submodule"},
+    "go": {"get", "install", "mod"},
+    "gradle": {"--refresh-dependencies", "publish"},
+    "helm": {"install", "pull", "push", "repo", "upgrade"},
     "kubectl": frozenset(),
-    "mix": frozenset({"deps.get", "deps.update", "hex.info"}),
-    "mvn": frozenset({"deploy", "dependency:go-offline", "dependency:resolve"}),
-    "npm": frozenset(
-        {
-            "add",
-            "audit",
-            "ci",
-            "i",
-            "install",
-            "outdated",
-            "publish",
-            "up",
-            "update",
-            "view",
-        }
-    ),
-    "pip": frozenset({"download", "index", "install"}),
-    "pnpm": frozenset(
-        {"add", "audit", "i", "install", "outdated", "publish", "update"}
-    ),
-    "poetry": frozenset({"add", "install", "lock", "publish", "update"}),
-    "terraform": frozenset({"apply", "destroy", "init", "plan", "refresh"}),
-    "uv": frozenset({"add", "lock", "pip", "publish", "sync", "tool"}),
-    "yarn": frozenset(
-        {"", "add", "audit", "install", "outdated", "publish", "upgrade"}
-    ),
+    "mix": {"deps.get", "deps.update", "hex.info"},
+    "mvn": {"deploy", "dependency:go-offline", "dependency:resolve"},
+    "npm": {
+        "add",
+        "audit",
+        "ci",
+        "i",
+        "install",
+        "outdated",
+        "publish",
+        "up",
+        "update",
+        "view",
+    },
+    "pip": {"download", "index", "install"},
+    "pnpm": {"add", "audit", "i", "install", "outdated", "publish", "update"},
+    "poetry": {"add", "install", "lock", "publish", "update"},
+    "terraform": {"apply", "destroy", "init", "plan", "refresh"},
+    "uv": {"add", "lock", "pip", "publish", "sync", "tool"},
+    "yarn": {"", "add", "audit", "install", "outdated", "publish", "upgrade"},
 }
 """Programs of which some words reach it; of one without words all do."""
 

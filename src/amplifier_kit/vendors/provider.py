@@ -349,18 +349,14 @@ class VendorProvider(BaseProvider):
     def _base_url(self) -> str:
         text = self.config.base_url or _variable(self.url_variable) or self.public_url
         if text is None:
-            raise ConfigError(
-                [
-                    Problem(
-                        "base_url",
-                        f"missing; the address of the API{_or_set(self.url_variable)}",
-                    )
-                ]
+            raise ConfigError.of(
+                "base_url",
+                f"missing; the address of the API{_or_set(self.url_variable)}",
             )
         try:
             return self.address(text)
         except ValueError as error:
-            raise ConfigError([Problem("base_url", str(error))]) from None
+            raise ConfigError.of("base_url", str(error)) from None
 
     def _key(self) -> Secret | None:
         given = (
@@ -371,21 +367,15 @@ class VendorProvider(BaseProvider):
         key = (given or "").strip()
         if not key:
             if self.needs_key():
-                problem = Problem(
+                raise ConfigError.of(
                     "api_key",
                     f"missing; the key of your account{_or_set(self.key_source())}",
-                )
-                raise ConfigError(
-                    [problem], subject=f"configuration of provider {self.name!r}"
+                    subject=f"configuration of provider {self.name!r}",
                 )
             return None
         if not is_header_value(key):
-            raise ConfigError(
-                [
-                    Problem(
-                        "api_key", "holds characters that no key can have (not shown)"
-                    )
-                ]
+            raise ConfigError.of(
+                "api_key", "holds characters that no key can have (not shown)"
             )
         return Secret(key)
 

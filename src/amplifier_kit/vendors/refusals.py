@@ -23,6 +23,7 @@ from amplifier_sdk.errors import (
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
+    "BY_CODE",
     "OVERLOADED_DELAY_MULTIPLIER",
     "is_error",
     "read_problem",
@@ -49,7 +50,7 @@ _BY_STATUS: Final[Mapping[int, type[LLMError]]] = {
     422: InvalidRequestError,
     429: RateLimitError,
 }
-_BY_CODE: Final[Mapping[str, type[LLMError]]] = {
+BY_CODE: Final[Mapping[str, type[LLMError]]] = {
     "billing_error": QuotaExceededError,
     "billing_hard_limit_reached": QuotaExceededError,
     "content_filter": ContentFilterError,
@@ -154,11 +155,7 @@ def status_of_code(code: JSONValue) -> int | None:
 def _by_code(problem: JSONObject) -> type[LLMError] | None:
     codes = (problem.get(key) for key in ("code", "type"))
     return next(
-        (
-            _BY_CODE[code]
-            for code in codes
-            if isinstance(code, str) and code in _BY_CODE
-        ),
+        (BY_CODE[code] for code in codes if isinstance(code, str) and code in BY_CODE),
         None,
     )
 

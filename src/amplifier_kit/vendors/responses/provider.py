@@ -192,7 +192,9 @@ class ResponsesProvider(VendorProvider):
             try:
                 async with aclosing(super().deltas(request)) as items:
                     async for item in items:
-                        has_shown = has_shown or not _is_sign_of_life(item)
+                        # all but a sign of life
+                        if not isinstance(item, TextDelta) or item.text:
+                            has_shown = True
                         yield item
             except LLMError as error:
                 simpler = None
@@ -238,7 +240,3 @@ class ResponsesProvider(VendorProvider):
 def _marked(request: ChatRequest, mark: str) -> ChatRequest:
     marks: Mapping[str, JSONValue] = {**request.extras, mark: True}
     return attrs.evolve(request, extras=marks)
-
-
-def _is_sign_of_life(item: Delta | ChatResponse) -> bool:
-    return isinstance(item, TextDelta) and not item.text

@@ -33,6 +33,15 @@ __all__ = ["ResponsesReader"]
 
 _Event: TypeAlias = Mapping[str, JSONValue]
 
+_PIECES: Final[Mapping[str, tuple[str, str]]] = {
+    "response.function_call_arguments.delta": ("function_call", "arguments"),
+    "response.output_text.delta": ("message", "content"),
+    "response.reasoning_summary_text.delta": ("reasoning", "summary"),
+    "response.reasoning_text.delta": ("reasoning", "content"),
+    "response.refusal.delta": ("message", "content"),
+}
+"""The events with pieces of an item: its kind, and the part of it that grows."""
+
 _UNFINISHED: Final = frozenset({"in_progress", "incomplete"})
 _BREAK: Final = "\n\n"
 """What stands between two parts of one summary."""
@@ -75,7 +84,10 @@ class ResponsesReader:
         data = read_object(event.data)
         if isinstance(data.get("error"), Mapping):  # also of gateways, without a type
             raise reported(data)
-        read = self._READ.get(text(data, "type") or event.event)
+        name = text(data, "type") or event.event
+        if name in _PIECES:
+            return self._add(data, *_PIECES[name])
+        read = self._READ.get(name)
         if read is None:
             return ()
         return read(self, data)
@@ -106,30 +118,11 @@ class ResponsesReader:
             )
         return ()
 
-    def _say(self, data: _Event) -> Iterable[Delta]:
-        draft = self._drafts.of_event(data, {"type": "message"})
-        return self._grow(
-            draft,
-            ("content", _number(data, "content_index")),
-            text(data, "delta") or "",
-        )
-
-    def _sum_up(self, data: _Event) -> Iterable[Delta]:
-        return self._think(data, ("summary", _number(data, "summary_index")))
-
-    def _reason(self, data: _Event) -> Iterable[Delta]:
-        return self._think(data, ("content", _number(data, "content_index")))
-
-    def _think(self, data: _Event, part: Part) -> Iterable[Delta]:
-        return self._grow(
-            self._drafts.of_event(data, {"type": "reasoning"}),
-            part,
-            text(data, "delta") or "",
-        )
-
-    def _argue(self, data: _Event) -> Iterable[Delta]:
-        draft = self._drafts.of_event(data, {"type": "function_call"})
-        return self._grow(draft, ("arguments", 0), text(data, "delta") or "")
+    def _add(self, data: _Event, kind: str, part: str) -> Iterable[Delta]:
+        """Take a piece of a part that an item of a kind has."""
+        draft = self._drafts.of_event(data, {"type": kind})
+        number = _number(data, f"{part}_index")
+        return self._grow(draft, (part, number), text(data, "delta") or "")
 
     def _end_item(self, data: _Event) -> Iterable[Delta]:
         item = mapping(data, "item")
@@ -265,14 +258,9 @@ class ResponsesReader:
         "response.completed": _end,
         "response.content_part.added": _begin_part,
         "response.failed": _fail,
-        "response.function_call_arguments.delta": _argue,
         "response.incomplete": _end,
         "response.output_item.added": _begin,
         "response.output_item.done": _end_item,
-        "response.output_text.delta": _say,
-        "response.reasoning_summary_text.delta": _sum_up,
-        "response.reasoning_text.delta": _reason,
-        "response.refusal.delta": _say,
     }
 
 

@@ -15,13 +15,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from amplifier_kit.vendors.payloads import write_json
-from amplifier_kit.vendors.refusals import read_problem, refusal, status_of_code
+from amplifier_kit.vendors.refusals import (
+    BY_CODE,
+    read_problem,
+    refusal,
+    status_of_code,
+)
 from amplifier_kit.vendors.responses._fields import mapping, text
 from amplifier_sdk.errors import (
     AccessDeniedError,
     AuthenticationError,
     ContentFilterError,
-    ContextLengthError,
     InvalidRequestError,
     LLMError,
     NotFoundError,
@@ -47,27 +51,20 @@ class ReasoningRefusedError(InvalidRequestError):
 
 
 _BY_CODE: Final[Mapping[str, type[LLMError]]] = {
+    **BY_CODE,
     "DeploymentNotFound": NotFoundError,
     "ResponsibleAIPolicyViolation": ContentFilterError,
     "account_deactivated": AuthenticationError,
-    "billing_hard_limit_reached": QuotaExceededError,
     "billing_not_active": QuotaExceededError,
     "bio_policy": ContentFilterError,
-    "content_filter": ContentFilterError,
-    "content_policy_violation": ContentFilterError,
-    "context_length_exceeded": ContextLengthError,
     "cyber_policy": ContentFilterError,
     "data_residency_mismatch": AccessDeniedError,
     "engine_overloaded": ProviderUnavailableError,
-    "exceed_context_size_error": ContextLengthError,  # llama.cpp's server
     "image_content_policy_violation": ContentFilterError,
     "insufficient_permissions": AccessDeniedError,
-    "insufficient_quota": QuotaExceededError,
-    "invalid_api_key": AuthenticationError,
     "invalid_encrypted_content": ReasoningRefusedError,
     "invalid_prompt": ContentFilterError,
     "misalignment_policy_violation": ContentFilterError,
-    "model_not_found": NotFoundError,
     "previous_response_not_found": ChainBrokenError,
     "rate_limit_exceeded": RateLimitError,
     "server_error": ProviderUnavailableError,
