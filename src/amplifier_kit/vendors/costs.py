@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Final
@@ -74,7 +73,23 @@ class Costs:
             table = await to_thread.run_sync(price_table)
         if table is None:
             return None
-        return _cost_by_table(table, self.vendor, self.address, model, usage)
+        counts = table.Usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+        )
+        where = {"provider_api_url": self.address}
+        if self.vendor is not None:
+            where = {"provider_id": self.vendor}
+        try:
+            price: Decimal = table.calc_price(
+                counts, model_ref=model, **where
+            ).total_price
+        except (LookupError, ValueError):
+            # the table has no such model, or the counts contradict each other
+            return None
+        return price
 
 
 def cost_by_prices(pricing: Pricing, usage: Usage) -> Decimal:
@@ -104,25 +119,3 @@ def price_table() -> ModuleType | None:
         except ModuleNotFoundError:
             _loaded["table"] = None
     return _loaded["table"]
-
-
-def _cost_by_table(
-    table: ModuleType, vendor: str | None, address: str, model: str, usage: Usage
-) -> Decimal | None:
-    calculate = partial(table.calc_price, model_ref=model)
-    counts = table.Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
-    try:
-        if vendor is None:
-            where = {"provider_api_url": address}
-        else:
-            where = {"provider_id": vendor}
-        price: Decimal = calculate(counts, **where).total_price
-    except (LookupError, ValueError):
-        # the table has no such model, or the counts contradict each other
-        return None
-    return price

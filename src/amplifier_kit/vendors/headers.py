@@ -57,7 +57,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     seconds = _seconds(text)
     if seconds is not None or text is None:
         return seconds
-    return _until(text)
+    # takes long to import, and few vendors send dates
+    from email.utils import parsedate_to_datetime
+
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
 def _seconds(text: str | None) -> float | None:
@@ -69,20 +78,6 @@ def _seconds(text: str | None) -> float | None:
     if isfinite(number) and number >= 0:
         return number
     return None
-
-
-def _until(text: str) -> float | None:
-    """Return the seconds to a date, 0 when it is past."""
-    # takes long to import, and few vendors send dates
-    from email.utils import parsedate_to_datetime
-
-    try:
-        date = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
