@@ -24,10 +24,9 @@ def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
         TypeError: it has no signature, as some built-ins do.
         ValueError: likewise.
     """
+    plain = function
     if isinstance(function, MethodType):
         plain = function.__func__
-    else:
-        plain = function
     # other callables may have no weak references, or signatures that change
     if not isinstance(plain, FunctionType):
         return tuple(inspect.signature(function).parameters.values())

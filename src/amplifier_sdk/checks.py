@@ -156,9 +156,8 @@ def _check_member(instance: object, member: Member) -> ContractFinding | None:
     # A function's own `__call__` does not show how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
     value: object
-    if is_function:
-        value = instance
-    else:
+    value = instance
+    if not is_function:
         value = getattr(instance, member.name, None)
     if member.shape == "value":
         if hasattr(instance, member.name):

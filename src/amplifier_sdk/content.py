@@ -245,10 +245,9 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
         ValueError: the object has no `type`, or lacks or misuses a field that its type needs.
     """
     kind = data.get("type")
+    read = None
     if isinstance(kind, str):
         read = _readers().get(kind)
-    else:
-        read = None
     # vendors have blocks of these names with other fields
     is_foreign = kind in _MEDIA and not isinstance(data.get("source"), Mapping)
     if read is None or is_foreign:

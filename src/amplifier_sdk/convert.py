@@ -74,10 +74,9 @@ def from_json(data: JSONValue, cls: type[C]) -> C:
         from amplifier_sdk._reader.confidential import without_secrets
 
         problems, withheld = without_secrets(cls, misfit.problems)
+        cause = misfit.__cause__
         if withheld:
             cause = None
-        else:
-            cause = misfit.__cause__
         raise ValueError(
             f"This is no {cls.__name__}: {MisfitError(problems)}"
         ) from cause

@@ -257,14 +257,12 @@ def _module_message(
 ) -> str:
     if not module_id:
         return reason
+    source = ""
     if distribution:
         source = f" (from {distribution})"
-    else:
-        source = ""
+    place = ""
     if path:
         place = f" (at {path} in the mount plan)"
-    else:
-        place = ""
     return f"Module {module_id!r}{source}: {reason}{place}"
 
 

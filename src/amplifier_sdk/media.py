@@ -170,10 +170,9 @@ def sound_media(block: MediaBlock) -> MediaBlock | TextBlock:
 
 
 def _sound_data(block: MediaBlock, data: str) -> MediaBlock | TextBlock:
+    most = MAX_MEDIA_CHARACTERS
     if isinstance(block, ImageBlock):
         most = MAX_IMAGE_CHARACTERS
-    else:
-        most = MAX_MEDIA_CHARACTERS
     if len(data) > most:
         return _too_long(block, len(data), "characters as base64", most)
     try:

@@ -198,10 +198,9 @@ def _read_call(value: JSONValue) -> ToolCallBlock:
     if not isinstance(value, Mapping):
         raise ValueError(f"A tool call is an object; got {value!r:.200}")
     function = value.get("function")
+    body = value
     if isinstance(function, Mapping):
         body = function
-    else:
-        body = value
     name = body.get("name") or body.get("tool")
     return ToolCallBlock(
         id=str(value.get("id") or ""),

@@ -136,10 +136,9 @@ class ModuleDefinition(Value):
 
 def _alternatives(annotation: object) -> tuple[type, ...]:
     """Return the class that an annotation is, or those of a union."""
+    parts = (annotation,)
     if get_origin(annotation) in (Union, UnionType):
         parts = get_args(annotation)
-    else:
-        parts = (annotation,)
     return tuple(part for part in parts if isinstance(part, type))
 
 

@@ -48,10 +48,8 @@ class BaseProvider(ABC):
         """List the one model that `get_info().defaults` describes."""
         info = self.get_info()
         model = info.defaults.get("model")
-        window, output = (
-            info.defaults.get("context_window"),
-            info.defaults.get("max_output_tokens"),
-        )
+        window = info.defaults.get("context_window")
+        output = info.defaults.get("max_output_tokens")
         if (
             not isinstance(model, str)
             or not isinstance(window, int)

@@ -134,9 +134,8 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
             return self
         function: AnyCallable = self.function
         assess = self._assess
-        if assess is None:
-            bound = None
-        else:
+        bound = None
+        if assess is not None:
             bound = assess.__get__(instance, owner)
         return attrs.evolve(
             self, function=function.__get__(instance, owner), assess=bound

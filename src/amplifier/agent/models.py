@@ -118,4 +118,4 @@ def _requirements() -> list[str]:
 
 
 def _problem(name: JSONValue, says: str) -> ConfigError:
-    return ConfigError([Problem("model", f"{name!r}: {says}")], subject="agent")
+    return ConfigError.of("model", f"{name!r}: {says}", subject="agent")

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.agent.sub_agents import SubAgent, SubAgentTool
 from amplifier_sdk.contracts import Coordinator, Tool
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.handlers import register_handlers, subscriptions_of
 from amplifier_sdk.hookspecs import PROJECT
 from amplifier_sdk.jsontypes import JSONValue
@@ -228,6 +228,4 @@ class _HookModule:
 
 
 def _refused(key: str, given: object, wanted: str) -> ConfigError:
-    return ConfigError(
-        [Problem(key, f"expected {wanted}; got {given!r:.80}")], subject="agent"
-    )
+    return ConfigError.of(key, f"expected {wanted}; got {given!r:.80}", subject="agent")

@@ -30,10 +30,9 @@ def ungrouped() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as failures:
+        cause = failures
         if len(failures.exceptions) == 1:
             cause = failures.exceptions[0]
-        else:
-            cause = failures
         context = cause.__context__
         raise cause  # noqa: B904  # what it came of is its own
     finally:

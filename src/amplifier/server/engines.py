@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import Final
 
 from amplifier_sdk.engines import EngineOpener, ExecutionEngine
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 
 __all__ = ["open_named_engine"]
 
@@ -31,4 +31,4 @@ async def open_named_engine(url: str) -> ExecutionEngine:
     if scheme.startswith("dbos"):
         told += ". Install amplifier-module-engine-dbos"
     # a URL may hold a password
-    raise ConfigError([Problem(scheme, told)], subject="choice of an engine")
+    raise ConfigError.of(scheme, told, subject="choice of an engine")

@@ -250,8 +250,8 @@ def read_limits(places: Places) -> SharedLimits:
         if layer.scope != "user" and "server" in layer.values:
             place = settings_file("user", places)
             told = f"counts in your own settings alone: {str(place)!r}"
-            raise ConfigError(
-                [Problem("server", told)], subject=f"settings file {str(layer.path)!r}"
+            raise ConfigError.of(
+                "server", told, subject=f"settings file {str(layer.path)!r}"
             )
     limits = settings.read().server.limits
     for name in limits.tenants:

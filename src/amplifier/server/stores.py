@@ -12,7 +12,7 @@ from amplifier.app.store.choice import FILES, open_named_store, served_files
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier_kit.files.private_append import make_folders
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import NamespacedStore, SessionStore
 
 __all__ = ["DEFAULT_TENANT", "ServerStores", "Tenant", "check_tenant"]
@@ -130,4 +130,4 @@ def check_tenant(name: str, *, place: str = "tenant", subject: str = "token") ->
     """
     if not _NAME.fullmatch(name):
         problem = "expected lower-case letters, digits and hyphens, at most 63; got "
-        raise ConfigError([Problem(place, f"{problem}{name!r:.80}")], subject=subject)
+        raise ConfigError.of(place, f"{problem}{name!r:.80}", subject=subject)

@@ -17,7 +17,7 @@ from amplifier.server.roles import ROLES, Role
 from amplifier.server.stores import check_tenant
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import LogEntry, SessionStore
 
@@ -94,7 +94,7 @@ class TokenStore:
         try:
             data = json.loads(written)
         except ValueError as error:
-            raise ConfigError([Problem("", str(error))], subject="tokens") from error
+            raise ConfigError.of("", str(error), subject="tokens") from error
         return read_config(_Tokens, data, subject="tokens").tokens
 
     async def wait_for_change(self, seen: str, *, max_wait: float) -> str:
@@ -118,7 +118,7 @@ class TokenStore:
         check_tenant(tenant)
         if role not in ROLES or not name or not name.isprintable():
             problem = f"expected a name and a role of {', '.join(ROLES)}"
-            raise ConfigError([Problem(name, problem)], subject="token")
+            raise ConfigError.of(name, problem, subject="token")
         secret = _PREFIX + secrets.token_urlsafe(32)
         now = time()
         made = StoredToken(
@@ -132,7 +132,7 @@ class TokenStore:
         async with self._changing("add_token", name) as known:
             if name in known:
                 problem = "there is one of this name; remove it first"
-                raise ConfigError([Problem(name, problem)], subject="token")
+                raise ConfigError.of(name, problem, subject="token")
             known[name] = made
         return secret
 
@@ -144,7 +144,7 @@ class TokenStore:
         """
         async with self._changing("remove_token", name) as known:
             if known.pop(name, None) is None:
-                raise ConfigError([Problem(name, "there is none")], subject="token")
+                raise ConfigError.of(name, "there is none", subject="token")
 
     @asynccontextmanager
     async def _changing(

@@ -131,10 +131,9 @@ class UnsupportedAnnotationError(TypeError):
         self.annotation = annotation
         self.path = path
         self.reason = reason
+        where = ""
         if path:
             where = f" (at {'.'.join(path)})"
-        else:
-            where = ""
         super().__init__(
             f"{annotation_name(annotation)}{where} {reason or 'has no JSON form; use ' + _SUPPORTED}"
         )

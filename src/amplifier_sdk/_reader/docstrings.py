@@ -168,10 +168,9 @@ def _read_google(lines: Sequence[str]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in lines:
+        found = None
         if _indent(line) == indent:
             found = re.match(_GOOGLE_ITEM, line.strip())
-        else:
-            found = None
         # a name that is described twice has both texts
         if found is not None:
             current = texts.setdefault(found["name"].lstrip("*"), [])
@@ -186,9 +185,8 @@ def _read_numpy(lines: Sequence[str]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in lines:
-        if line[:1].isspace():
-            found = None
-        else:
+        found = None
+        if not line[:1].isspace():
             found = re.match(_NUMPY_ITEM, line)
         if found is None:
             current.append(line)

@@ -40,22 +40,18 @@ def read_duration(text: str) -> timedelta:
 
 def duration_text(duration: timedelta) -> str:
     """Write a duration in days and seconds; `read_duration` reads it back exactly."""
+    sign = ""
     if duration < timedelta():
         sign = "-"
-    else:
-        sign = ""
     duration = abs(duration)
     # in digits and no float, which would not read back exactly
+    fraction = ""
     if duration.microseconds:
         fraction = f".{duration.microseconds:06}".rstrip("0")
-    else:
-        fraction = ""
+    days = ""
     if duration.days:
         days = f"{duration.days}D"
-    else:
-        days = ""
+    seconds = ""
     if duration.seconds or fraction or not days:
         seconds = f"T{duration.seconds}{fraction}S"
-    else:
-        seconds = ""
     return f"{sign}P{days}{seconds}"

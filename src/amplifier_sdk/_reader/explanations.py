@@ -142,10 +142,9 @@ def _part(value: JSONValue, key: str | int) -> JSONValue:
 def _wanted(error: ValidationError, schema: Mapping[str, JSONValue], name: str) -> str:
     """Say what a missing property should be, where its schema says so in one word."""
     wanted = (_properties(error, schema) or {}).get(name)
+    kind = None
     if isinstance(wanted, Mapping):
         kind = wanted.get("type")
-    else:
-        kind = None
     if isinstance(kind, str):
         return f"; expected {_ARTICLES.get(kind, kind)}"
     return ""

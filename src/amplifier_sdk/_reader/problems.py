@@ -113,10 +113,9 @@ def unknown_key(name: object, known: Sequence[str]) -> str:
 
 
 def _entries(value: Mapping[object, object] | list[object] | tuple[object, ...]) -> str:
+    noun = ("item", "items")
     if isinstance(value, Mapping):
         noun = ("key", "keys")
-    else:
-        noun = ("item", "items")
     return noun[len(value) != 1]
 
 

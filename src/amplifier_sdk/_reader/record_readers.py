@@ -138,10 +138,9 @@ def read_tagged(
     def read(value: object) -> object:
         if isinstance(value, kinds):
             return value
+        tag = None
         if isinstance(value, Mapping):
             tag = value.get("type")
-        else:
-            tag = None
         if not isinstance(value, Mapping) or not isinstance(tag, str):
             raise MisfitError.of(expected, value)
         member = members.get(tag)

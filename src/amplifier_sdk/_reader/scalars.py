@@ -66,10 +66,9 @@ _SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
 
 def plain_shape(annotation: object) -> Shape | None:
     """Return the shape of JSON's own scalars; `None` for any other annotation."""
+    simple = None
     if annotation is None or isinstance(annotation, type):
         simple = _SIMPLE.get(annotation)
-    else:
-        simple = None
     if simple is None:
         return None
     name, read, expected, plain = simple

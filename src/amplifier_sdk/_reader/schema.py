@@ -172,10 +172,9 @@ def takes_run_context(function: AnyCallable, parameter: inspect.Parameter) -> bo
 
 def _parameters(function: AnyCallable, method: bool) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(function).parameters.values())
+    first = None
     if parameters:
         first = parameters[0]
-    else:
-        first = None
     if first is not None and (
         method or (first.name in ("self", "cls") and first.annotation is first.empty)
     ):
@@ -250,10 +249,9 @@ class _Unresolved(NamedTuple):
 
 def _injected(annotation: object) -> str | None:
     """Return the name of what the runtime fills in for an annotation; `None` for what a model gives."""
+    members = (annotation,)
     if get_origin(annotation) in (Union, UnionType):
         members = get_args(annotation)
-    else:
-        members = (annotation,)
     return next(filter(None, map(_contract, members)), None)
 
 

@@ -127,10 +127,9 @@ class ShapeBuilder:
             return self._array(origin, arguments[0])
         if origin in _OBJECTS:
             return self._object(annotation, *arguments)
+        text = None
         if isinstance(origin, type):
             text = text_shape(origin)
-        else:
-            text = None
         if text is not None:
             return text
         if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:

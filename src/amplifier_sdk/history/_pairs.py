@@ -201,15 +201,13 @@ def _results(
             for start, stop, id in edges
         )
     else:
+        inner = own
         if ids:
             inner = ids[0]
-        else:
-            inner = own
         # of two ids the message's own counts, unless only the block's is a call's
+        looked_for = own
         if not own or (own not in known and inner != "" and inner in known):
             looked_for = inner
-        else:
-            looked_for = own
         yield PairedResult(
             index,
             0,

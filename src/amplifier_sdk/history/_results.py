@@ -61,10 +61,9 @@ def _written(
 
 def _words(block: ContentBlock) -> str:
     text: object
+    text = None
     if isinstance(block, TextBlock):
         text = block.text
-    else:
-        text = None
     if isinstance(text, str):
         return text.strip()
     return ""

@@ -112,8 +112,7 @@ def _is_words(message: MessageDict) -> bool:
     if not isinstance(content, list) or len(content) != 1:
         return False
     block = content[0]
+    text = None
     if isinstance(block, dict) and len(block) == 2 and block.get("type") == "text":
         text = block.get("text")
-    else:
-        text = None
     return isinstance(text, str) and bool(text.strip())

@@ -18,7 +18,6 @@ from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import (
     ConfigError,
     LLMError,
-    Problem,
     ProviderUnavailableError,
     did_you_mean,
 )
@@ -196,10 +195,9 @@ class ProviderChoice:
             return self._of_role(turn, role, model, "role of the metadata")
         if config.role is not None:
             return self._of_role(turn, config.role, model, "role of the loop")
+        reason = "default_provider"
         if config.default_provider is None:
             reason = "priority"
-        else:
-            reason = "default_provider"
         return self._named(turn, turn.provider_name, model or config.model, reason)
 
     def _named(self, turn: Turn, name: str, model: str | None, reason: str) -> _Field:
@@ -221,7 +219,7 @@ class ProviderChoice:
                 f"known: {', '.join(roles) or 'none'}{did_you_mean(role, list(roles))}"
             )
             problem = f"no role {role!r} in the loop's 'roles'; {known}"
-            raise ConfigError([Problem("role", problem)])
+            raise ConfigError.of("role", problem)
         candidates = [
             ProviderCandidate(name, model or wanted.model)
             for wanted in roles[role]
@@ -232,9 +230,7 @@ class ProviderChoice:
         wanted_names = ", ".join(repr(wanted.provider) for wanted in roles[role])
         mounted = ", ".join(turn.providers) or "none"
         problem = f"candidates: {wanted_names or 'none'}; mounted: {mounted}"
-        raise ConfigError(
-            [Problem(f"roles.{role}", f"no candidate is mounted; {problem}")]
-        )
+        raise ConfigError.of(f"roles.{role}", f"no candidate is mounted; {problem}")
 
 
 def matching_providers(pattern: str, providers: Mapping[str, Provider]) -> list[str]:

@@ -124,17 +124,15 @@ class Loop(ABC):
                 status, answer = "denied", denial
             else:
                 first = await self.run(turn)
+                answer = first
                 if hooks.has_handlers(STOPPING):
                     answer = await self._continued(turn, first)
-                else:
-                    answer = first
                 status = _status(turn, answer)
             await turn.end(answer)
         except BaseException as error:
+            status = "cancelled"
             if isinstance(error, Exception):
                 status = "error"
-            else:
-                status = "cancelled"
             raise
         finally:
             await self._report(turn, answer, status)

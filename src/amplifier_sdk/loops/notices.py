@@ -63,10 +63,9 @@ def ended_early(answer: str, limit: str, amount: object) -> str:
 
 def call_limit_reached(limit: str, amount: object) -> ToolResult:
     """Return the result of a call that a limit did not allow."""
+    whose = "turn"
     if limit.startswith("session_"):
         whose = "session"
-    else:
-        whose = "turn"
     return ToolResult.failure(
         f"Not run: the {whose}'s limit of {amount} tool calls is reached", type="limit"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from amplifier_sdk.contracts import Provider
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = ["by_priority", "choose_provider", "not_mounted"]
 
@@ -24,7 +24,7 @@ def choose_provider(providers: Mapping[str, Provider]) -> str:
     """
     if not providers:
         problem = "no provider is mounted; name one in the plan's 'providers'"
-        raise ConfigError([Problem("providers", problem)])
+        raise ConfigError.of("providers", problem)
     # nothing to compare, and no attribute of foreign code to read
     if len(providers) == 1:
         return next(iter(providers))
@@ -40,10 +40,9 @@ def _priority(provider: Provider) -> float:
     priority = getattr(provider, "priority", None)
     if priority is None:
         config = getattr(provider, "config", None)
+        priority = None
         if isinstance(config, Mapping):
             priority = config.get("priority")
-        else:
-            priority = None
     if isinstance(priority, (int, float)):
         return priority
     return DEFAULT_PRIORITY
@@ -61,4 +60,4 @@ def not_mounted(path: str, kind: str, name: str, mounted: Iterable[str]) -> Conf
     names = list(mounted)
     hint = did_you_mean(name, names)
     problem = f"no {kind} {name!r} is mounted; mounted: {', '.join(names) or 'none'}"
-    return ConfigError([Problem(path, f"{problem}{hint}")])
+    return ConfigError.of(path, f"{problem}{hint}")

@@ -330,9 +330,8 @@ class Turn:
 
             raise missing_provider(name, self.providers)
         build: RequestBuilder
-        if model is None:
-            build = request
-        else:
+        build = request
+        if model is not None:
             build = partial(request, model=model)
         return self.host.complete(
             asked,

@@ -82,9 +82,8 @@ class Spending:
             if data.get(name) is not None and not _is_count(data[name])
         ]
         cost = data.get("cost_usd")
-        if cost is None:
-            dollars = None
-        else:
+        dollars = None
+        if cost is not None:
             dollars = _amount(cost)
         if cost is not None and dollars is None:
             problems.append(

@@ -125,10 +125,9 @@ class Ledger:
 
     def share(self) -> TurnShare:
         """Return what work that begins now draws on, also after the running turn."""
+        changes = self.changes
         if self.running is None:
             changes = None
-        else:
-            changes = self.changes
         return TurnShare(self.account_for_children(), changes, self.running)
 
     @property

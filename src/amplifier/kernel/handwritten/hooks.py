@@ -165,9 +165,8 @@ class LoopHooks(HookRegistry):
         left: Sequence[Decision] = [*changes, *decided.decisions]
         if refusal is not None:
             arguments, left = asked, _denial(decided, refusal)
-        if arguments is asked:
-            passed = given
-        else:
+        passed = given
+        if arguments is not asked:
             passed = copied(arguments)
         decided_call = attrs.evolve(call, arguments=arguments, problem=None)
         self._announcements.announce(

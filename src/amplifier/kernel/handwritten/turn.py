@@ -56,9 +56,8 @@ class AnnouncedToolRunner(ToolRunner):
     async def run_received(self, call: ToolCall, tool: Tool) -> ToolResult:
         """Run a call that the loop made by the tool that it received, as it was decided when it was announced."""
         # the model's arguments could not be read, so no announcement can fit them
-        if call.problem:
-            announced = None
-        else:
+        announced = None
+        if not call.problem:
             announced = self.announcements.take(call)
         settled, asked = None, call.arguments
         if announced is None:

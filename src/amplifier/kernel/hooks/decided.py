@@ -50,10 +50,9 @@ def _payload(event: str, decision: Decision) -> HookDecided:
     if result.reason:
         payload["reason"] = result.reason
     if result.action == "inject_context" and result.context_injection:
+        content = result.context_injection
         if result.suppress_output:
             content = SUPPRESSED
-        else:
-            content = result.context_injection
         payload["injection"] = InjectedText(
             role=result.context_injection_role,
             content=content,

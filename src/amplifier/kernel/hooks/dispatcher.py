@@ -392,9 +392,8 @@ class HookDispatcher:
         started = perf_counter()
         try:
             answer = await registration.call(event, shown, timeout)
-            if answer is None:
-                result = None
-            else:
+            result = None
+            if answer is not None:
                 result = read_answer(answer, event, shown)
         except (Exception, SystemExit) as error:  # foreign code
             self._report(registration, event, error)

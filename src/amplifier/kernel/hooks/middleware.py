@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol, TypeVar, cast
 
 from amplifier.kernel.hooks.registrations import Registration
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.middleware import Place, Proceed, place_of
 
 __all__ = ["MiddlewareChain", "chain_of", "in_order"]
@@ -53,8 +53,9 @@ def in_order(registrations: Sequence[Registration]) -> list[object]:
         )
         if free is None:
             names = ", ".join(repr(_name(*one)) for one in left)
-            raise ConfigError(
-                [Problem("", f"{names}: before and after contradict each other")],
+            raise ConfigError.of(
+                "",
+                f"{names}: before and after contradict each other",
                 subject="order of the middleware",
             )
         left.remove(free)

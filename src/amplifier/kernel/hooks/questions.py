@@ -201,10 +201,9 @@ def _scope_line(result: HookResult) -> str:
     if not _offers_always(result.approval_options or DEFAULT_OPTIONS):
         return ""
     scope = result.approval_scope
+    covered = "exactly this, in this session"
     if scope:
         covered = escaped(scope, kept="")
-    else:
-        covered = "exactly this, in this session"
     return f"Allow always covers: {covered}"
 
 

@@ -146,10 +146,9 @@ def _is_same(found: FoundModule, installed: FoundModule) -> bool:
     """Whether an installed module is the project that a search path holds."""
     from importlib.util import find_spec  # only where there are search paths
 
+    spec = None
     if installed.package:
         spec = find_spec(installed.package.partition(".")[0])
-    else:
-        spec = None
     if spec is None:
         places = []
     else:

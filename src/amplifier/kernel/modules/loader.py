@@ -310,9 +310,8 @@ class ModuleLoader:
         """Say what was searched, and what might have been meant."""
         # only now: to list everything reads every project's metadata again
         known = sorted({info.id for info in self.discover()})
-        if spec.source is None:
-            unused = ""
-        else:
+        unused = ""
+        if spec.source is not None:
             unused = f" Its source {spec.source!r} was not used: {_NO_RESOLVER}."
         return (
             f"not found{_nearest(spec.module, known) or '.'}{unused}"

@@ -38,10 +38,9 @@ async def find_source(
         ModuleNotFoundError: the resolver does not know the module.
         ModuleLoadError: it failed, or took too long.
     """
+    name = "resolve"
     if hasattr(resolver, "async_resolve"):
         name = "async_resolve"
-    else:
-        name = "resolve"
     resolve = getattr(resolver, name, None)
     who = f"{type(resolver).__qualname__}.{name}"
     if not callable(resolve):

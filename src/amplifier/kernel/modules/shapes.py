@@ -116,10 +116,9 @@ def main_of(package: ModuleType, module_id: str) -> object:
     # by identity: one module may be public under two names
     if len(set(map(id, made.values()))) == 1:
         return next(iter(made.values()))
+    has = "neither 'mount' nor a decorated name"
     if made:
         has = f"several decorated names ({', '.join(sorted(made))})"
-    else:
-        has = "neither 'mount' nor a decorated name"
     raise ModuleLoadError(
         module_id,
         f"package {package.__name__!r} has {has}; name its module in the entry points of its pyproject.toml",

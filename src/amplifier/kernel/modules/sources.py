@@ -155,9 +155,8 @@ def module_in(folder: str, module_id: str) -> FoundModule:
     wanted = _conventional(module_id)
     # a single package can only be the one that is meant, whatever its name
     if wanted in packages or len(packages) == 1:
-        if wanted in packages:
-            package = wanted
-        else:
+        package = wanted
+        if wanted not in packages:
             package = next(iter(packages))
         return FoundModule(module_id, package, name, folder, packages[package])
     raise ModuleNotFoundError(
@@ -304,10 +303,9 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
 
 def _table(value: object, key: str) -> dict[str, object]:
     """Return a table inside another; what is no table is an empty one."""
+    inner = None
     if isinstance(value, dict):
         inner = value.get(key)
-    else:
-        inner = None
     if isinstance(inner, dict):
         return inner
     return {}

@@ -237,15 +237,13 @@ class _PlanReader:
             if spec is None:
                 return ()
             # the nearer one counts where both are given
+            own = source
             if spec.source is not None:
                 own = spec.source
-            else:
-                own = source
             return (attrs.evolve(spec, source=own, config={**config, **spec.config}),)
+        example = ""
         if kind.name in _EXAMPLES:
             example = f", for example {_EXAMPLES[kind.name]!r}"
-        else:
-            example = ""
         self._problem(path, f"missing; name the session's {kind.name} module{example}")
         return ()
 

@@ -142,10 +142,9 @@ def _limit(name: str, default: JSONValue) -> JSONObject:
     """Describe one limit by what it accepts."""
     # asked of the class itself, so that the schema cannot differ from it
     if not _accepts(name, 0.5):
+        least = 1
         if _accepts(name, 0):
             least = 0
-        else:
-            least = 1
         number: JSONObject = {"type": "integer", "minimum": least}
     else:
         number = {"type": "number", "exclusiveMinimum": 0}

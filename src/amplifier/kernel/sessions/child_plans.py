@@ -89,8 +89,9 @@ class SpawnRequest:
             if not isinstance(value, Mapping)
         ]
         if unknown or unread:
-            raise ConfigError(
-                [Problem((unknown or unread)[0], "not what a child is asked")],
+            raise ConfigError.of(
+                (unknown or unread)[0],
+                "not what a child is asked",
                 subject="child's record",
             )
         given = {
@@ -205,18 +206,16 @@ def _inherited(
 def preferences_of(agent: Mapping[str, object]) -> tuple[ProviderPreference, ...]:
     """Return whom an agent asks by its own `providers`, unless its loop names one: they come before its parent's."""
     loop = agent.get("orchestrator")
+    config = None
     if isinstance(loop, Mapping):
         config = loop.get("config")
-    else:
-        config = None
     if isinstance(config, Mapping) and config.get("default_provider") is not None:
         return ()
     names = []
     for entry in _list(agent.get("providers")):
+        name = entry
         if isinstance(entry, Mapping):
             name = entry.get("instance_id") or entry.get("module")
-        else:
-            name = entry
         if isinstance(name, str):
             names.append(name)
     return tuple({"provider": name} for name in names)
@@ -231,10 +230,9 @@ def instruction_of(agent_name: str, agent: Mapping[str, object]) -> str | None:
     system = agent.get("system")
     if system is None:
         return None
+    instruction = system
     if isinstance(system, Mapping):
         instruction = system.get("instruction")
-    else:
-        instruction = system
     if not isinstance(instruction, str):
         raise _problem(
             f"{agent_name}.system.instruction",
@@ -283,8 +281,9 @@ def _inherits(rule: object, inherit: str, exclude: str) -> Callable[[str], bool]
             did_you_mean(unknown[0], (inherit, exclude))
             or f"; known: {inherit}, {exclude}"
         )
-        raise ConfigError(
-            [Problem(unknown[0], f"unknown key{hint}")],
+        raise ConfigError.of(
+            unknown[0],
+            f"unknown key{hint}",
             subject="inheritance of a child",
         )
     kept, dropped = _patterns(rule, inherit), _patterns(rule, exclude) or ()
@@ -302,8 +301,9 @@ def _patterns(rule: Mapping[str, object], key: str) -> tuple[str, ...] | None:
     if patterns is None:
         return None
     if not isinstance(patterns, (list, tuple, set, frozenset)):
-        raise ConfigError(
-            [Problem(key, f"a list of module ids; got {type(patterns).__name__}")],
+        raise ConfigError.of(
+            key,
+            f"a list of module ids; got {type(patterns).__name__}",
             subject="inheritance of a child",
         )
     return tuple(map(str, patterns))
@@ -333,4 +333,4 @@ def _chosen(choice: object, agents: Mapping[str, object], agent_name: str) -> li
 
 
 def _problem(path: str, message: str) -> ConfigError:
-    return ConfigError([Problem(f"agents.{path}", message)], subject="mount plan")
+    return ConfigError.of(f"agents.{path}", message, subject="mount plan")

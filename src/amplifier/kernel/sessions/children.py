@@ -310,10 +310,9 @@ class Children:
         if parent.family.depth_left <= 0:
             raise BudgetExceededError("delegation_depth", parent.family.depth)
         work = work_of(parent)
+        reached = parent.ledger.reached
         if work is not None:
             reached = work.share.account.reached
-        else:
-            reached = parent.ledger.reached
         if reached is not None:
             raise BudgetExceededError(*reached)
         # an application's subclass of the session makes children of its own kind

@@ -85,10 +85,9 @@ class Guards:
     def limit(self, plan: _Plan) -> _Plan:
         """Return a child's plan with limits that are no looser than the session's; what is none is left as it is."""
         session = plan.get("session")
+        limits = None
         if isinstance(session, Mapping):
             limits = session.get("limits", {})
-        else:
-            limits = None
         if not isinstance(session, Mapping) or not isinstance(limits, Mapping):
             return plan
         own = self.session.plan.session
@@ -211,10 +210,9 @@ def _stricter(
 
 def _narrowing(rules: Mapping[str, Restriction], key: str, module: str) -> Restriction:
     if key not in rules:
+        may = ""
         if rules:
             may = f"; it can narrow {', '.join(rules)}"
-        else:
-            may = ""
         raise ValueError(
             f"an agent cannot change how its session configures {module!r}{may}"
         )

@@ -28,7 +28,6 @@ from amplifier_sdk.errors import (
     ConfigError,
     ModuleError,
     ModuleValidationError,
-    Problem,
     TurnCancelled,
     TurnSuspendedError,
 )
@@ -229,7 +228,7 @@ class TurnQueue:
         answer: object = await around(made, run)
         if not isinstance(answer, str):
             told = f"a turn's middleware returned {type(answer).__name__}; expected the answer's text"
-            raise ConfigError([Problem("", told)], subject="middleware")
+            raise ConfigError.of("", told, subject="middleware")
         return answer
 
     def _open(
@@ -299,10 +298,9 @@ class TurnQueue:
         payload = SessionStart()
         if settings.metadata is not None:
             payload["metadata"] = settings.metadata
+        event = SESSION_START
         if self.is_resumed:
             event = SESSION_RESUME
-        else:
-            event = SESSION_START
         if settings.raw or event == SESSION_START:
             payload["config"] = withhold(self.coordinator.config)
         await self.coordinator.process_hook_result(
@@ -314,9 +312,7 @@ class TurnQueue:
         coordinator = self.coordinator
         orchestrator, providers = coordinator.orchestrator, coordinator.providers
         if not providers and getattr(orchestrator, "needs_provider", True):
-            raise ConfigError(
-                [Problem("providers", self._no_provider())], subject="session"
-            )
+            raise ConfigError.of("providers", self._no_provider(), subject="session")
         arguments: dict[str, object] = {
             "prompt": prompt,
             "context": turn.context_for_loop(coordinator.context),

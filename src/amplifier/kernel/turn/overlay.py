@@ -72,10 +72,9 @@ class _Overlay(Sequence[Message]):
     def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self._at(at) for at in range(*index.indices(len(self)))]
+        at = index
         if index < 0:
             at = index + len(self)
-        else:
-            at = index
         if not 0 <= at < len(self):
             raise IndexError(f"message {index} of {len(self)}")
         return self._at(at)

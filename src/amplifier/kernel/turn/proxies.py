@@ -49,9 +49,8 @@ class ToolProxy:
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool as a call of its own."""
         fits = isinstance(input, Mapping)
-        if fits:
-            problem = None
-        else:
+        problem = None
+        if not fits:
             problem = f"The arguments of {self.name!r} are an object; got {type(input).__name__}"
         call = ToolCall(
             id=f"call_{getrandbits(64):016x}",

@@ -50,9 +50,8 @@ async def find_route(
     for preference in preferences:
         for name in matching_providers(preference.get("provider", "*"), providers):
             wanted = preference.get("model")
-            if wanted is None:
-                model = wanted
-            else:
+            model = wanted
+            if wanted is not None:
                 model = await _model(wanted, providers[name])
             if model is not None or wanted is None:
                 return Route(name, model, providers[name])
