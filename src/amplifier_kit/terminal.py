@@ -141,10 +141,9 @@ def progress_text(message: str, done: float | None, total: float | None) -> str:
     """Write how far a tool is: `compiling (3 of 10)`, `3 of 10`, `compiling`."""
     if done is None:
         return message
-    if total is None:
-        share = f"{done:g}"
-    else:
-        share = f"{done:g} of {total:g}"
+    share = f"{done:g}"
+    if total is not None:
+        share += f" of {total:g}"
     if message:
         return f"{message} ({share})"
     return share

@@ -120,11 +120,10 @@ class _Reader:
         """Yield the hooks of the manifest, of `hooks/hooks.json`, and of settings."""
         told = self.manifest.get("hooks")
         documents: list[tuple[JSONObject, str]] = []
+        named: list[Path] = []
         if isinstance(told, Mapping):
             documents.append((dict(told), f"hooks of {self.subject}"))
-        if told is None or isinstance(told, Mapping):
-            named = []
-        else:
+        elif told is not None:
             named = self._named("hooks", told)
         files = [self.root / "hooks" / "hooks.json", *named]
         if not self.manifest:
@@ -170,9 +169,8 @@ class _Reader:
 
     def _places(self, part: str) -> list[Path]:
         told = self.manifest.get(part)
-        if told is None:
-            named = []
-        else:
+        named: list[Path] = []
+        if told is not None:
             named = self._named(part, told)
         return list(
             dict.fromkeys(path for path in (self.root / part, *named) if path.exists())

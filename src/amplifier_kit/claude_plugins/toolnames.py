@@ -211,11 +211,9 @@ def claude_calls(
 
 def tool_named(pattern: str) -> str:
     """Return our name of the tool that an entry of `tools` or `allowed-tools` names, such as `Bash(git:*)`."""
-    found = _PATTERN.match(pattern.strip())
-    if found:
+    name = pattern.strip()
+    if found := _PATTERN.match(name):
         name = found[1]
-    else:
-        name = pattern.strip()
     return _THEIRS.get(name, name)
 
 

@@ -57,16 +57,11 @@ def _drafts(loss: Loss, verbosity: Verbosity) -> list[list[str]]:
     normal = [*minimal, *_figures(loss), *_remedy(loss)]
     if verbosity == "minimal":
         return [minimal]
-    if verbosity == "verbose":
-        prompts = _prompts(loss)
-    else:
-        prompts = []
-    if prompts:
+    newest_first: list[list[str]] = []
+    if verbosity == "verbose" and (prompts := _prompts(loss)):
         newest_first = [
             prompts[skip:] for skip in (0, len(prompts) // 2, len(prompts) * 3 // 4)
         ]
-    else:
-        newest_first = []
     return [
         *([*normal, "Left out was asked:", *part] for part in newest_first),
         normal,

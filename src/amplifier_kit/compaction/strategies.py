@@ -87,11 +87,7 @@ def _names(message: MessageDict) -> set[str]:
 
 
 def _text(message: MessageDict) -> str:
-    content = message.get("content")
-    if isinstance(content, str):
-        text = content
-    else:
-        text = str(content)
+    text = str(message.get("content"))
     if "tool_calls" in message:
         return f"{text} {message['tool_calls']}"
     return text

@@ -92,10 +92,8 @@ def _conversation(
             break
         lines.append(line)
     if known:
-        earlier = [f"{HEADING}\n{known}"]
-    else:
-        earlier = []
-    return "\n\n".join([*earlier, *reversed(lines)])
+        lines.append(f"{HEADING}\n{known}")
+    return "\n\n".join(reversed(lines))
 
 
 def _line(message: MessageDict, number: int) -> str:

@@ -246,10 +246,9 @@ class Keeper:
         return collected == pid
 
     def _code(self) -> int:
+        code = -signal.SIGKILL
         if self._status is not None:
             code = os.waitstatus_to_exitcode(self._status)
-        else:
-            code = -signal.SIGKILL
         if code >= 0:
             return code
         return 128 - code

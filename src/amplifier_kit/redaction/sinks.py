@@ -62,27 +62,23 @@ class SinkFilter:
     """
 
     redactor: SinkRedactor
-    _pieces: StreamFilter | None = attrs.field(init=False)
+    _pieces: StreamFilter | None = attrs.field(default=None, init=False)
     _held: str = attrs.field(default="", init=False)
 
     def __attrs_post_init__(self) -> None:
         inner: object = self.redactor.inner
         if isinstance(inner, StrictRedactor):
             self._pieces = StreamFilter(inner)
-        else:
-            self._pieces = None
 
     def feed(self, piece: str) -> str:
         """Take a piece, and return what can be shown by now."""
         if self._pieces is not None:
             return _guarded(partial(self._pieces.feed, piece))
         held = self._held + piece
-        if len(held) <= _MOST_HELD:
-            # a foreign redactor knows no pieces, and secrets seldom reach over a
-            # line
+        cut = len(held)
+        # a foreign redactor knows no pieces, and secrets seldom reach over a line
+        if cut <= _MOST_HELD:
             cut = held.rfind("\n") + 1
-        else:
-            cut = len(held)
         self._held = held[cut:]
         if cut:
             return self.redactor.redact_text(held[:cut])

@@ -47,10 +47,9 @@ def argument_truth(
         every: whether all values must be wanted ones, or any.
     """
     values = list(_at(arguments, path))
+    choices: Sequence[JSONValue] = (wanted,)
     if isinstance(wanted, (list, tuple)):
         choices = wanted
-    else:
-        choices = (wanted,)
     found = (
         Truth.of(any(_is_same(value, choice) for choice in choices)) for value in values
     )

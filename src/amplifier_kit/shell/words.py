@@ -113,10 +113,9 @@ class WordReader:
         if node.type == "concatenation" and (_RANGE.search(text) or _LIST.search(text)):
             return True
         is_unknown = any(HOLE in value for value in values)
+        parts = [node]
         if node.type == "concatenation":
             parts = node.children
-        else:
-            parts = [node]
         return is_unknown and any(part.type in _UNQUOTED for part in parts)
 
     def _home(self, value: str) -> str:

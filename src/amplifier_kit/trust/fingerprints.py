@@ -187,12 +187,10 @@ class _Reader:
             raise UnreadableItemError(
                 name, "changed while it was read; try again when nothing writes it"
             )
+        runs = b"-"
+        # a file that becomes executable runs without another byte of it changing
         if status.st_mode & 0o111:
-            # a file that becomes executable runs without another byte of it
-            # changing
             runs = b"x"
-        else:
-            runs = b"-"
         self.items[name] = _digest(b"file", runs, content)
         self.contents[name] = content
 

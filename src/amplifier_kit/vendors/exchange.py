@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
@@ -120,10 +120,9 @@ class Answering:
         if not has_media(self.request.messages):
             return []
         provider, config = self.provider, self.provider.config
+        taken: Collection[str] = provider.media
         if config.media is None:
             taken = await provider.media_of(model)
-        else:
-            taken = provider.media
         limits = MediaLimits(
             model=model,
             taken=frozenset(taken),

@@ -143,20 +143,9 @@ def _take(
     is_tail: bool,
 ) -> bool:
     """Add what a line holds, and tell whether all of it was whole."""
-    if line:
-        # the usual case first: a sound line is not searched for further
-        # beginnings
-        record = _read(line, expected.check)
-    else:
-        record = None
-    if isinstance(record, AppendedRecord) and record.kind != HEADER:
-        found.records.append(record)
-        found.lines.append(line)
+    if not line:
         return True
-    if line:
-        pieces = list(_pieces(line, expected.check))
-    else:
-        pieces = []
+    pieces = list(_pieces(line, expected.check))
     for piece, content in pieces:
         if isinstance(content, str):
             found.damage.append(

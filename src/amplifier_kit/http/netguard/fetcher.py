@@ -116,12 +116,11 @@ class Fetcher:
             if check is not None:
                 await check(asked)
             async with self._ask(asked, sent) as answer:
+                place = None
+                # a redirect without a place is an answer like any other, as
+                # browsers take it
                 if answer.status in _REDIRECTS:
-                    # a redirect without a place is an answer like any other, as
-                    # browsers take it
                     place = answer.headers.get("location")
-                else:
-                    place = None
                 if place is None:
                     yield answer
                     return
