@@ -1,4 +1,4 @@
-"""Pages: what was fetched, as text that a model can read part by part; those of late are kept."""
+"""Pages: what was fetched, as text that a model can read part by part, and a cache of them."""
 
 from __future__ import annotations
 
