@@ -28,9 +28,7 @@ _Mount: TypeAlias = Callable[[object, dict[str, object]], Awaitable[object]]
 
 
 def find_spec(
-    fullname: str,
-    path: Sequence[str] | None = None,
-    target: ModuleType | None = None,
+    fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
 ) -> ModuleSpec | None:
     """Find `amplifier_core` or a submodule of it."""
     return FINDER.find_spec(fullname, path, target)

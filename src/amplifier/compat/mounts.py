@@ -82,11 +82,7 @@ def _point_of(instance: object) -> str | None:
     return None
 
 
-_PROTOCOLS: Final = {
-    "providers": Provider,
-    "context": ContextManager,
-    "tools": Tool,
-}
+_PROTOCOLS: Final = {"providers": Provider, "context": ContextManager, "tools": Tool}
 
 
 class _Slot(UserDict[str, object]):

@@ -62,10 +62,7 @@ def accepted_plan(plan: Mapping[str, object]) -> dict[str, object]:
 
 
 def _known(
-    section: Mapping[str, object],
-    known: frozenset[str],
-    path: str,
-    left_out: list[str],
+    section: Mapping[str, object], known: frozenset[str], path: str, left_out: list[str]
 ) -> dict[str, object]:
     left_out += (f"{path}{key}" for key in section if key not in known)
     return {key: value for key, value in section.items() if key in known}

@@ -193,9 +193,8 @@ class PersistentContext(CompactingContext):
     async def _read_beginning(self) -> list[MessageDict]:
         """Return what a conversation begins with: the configured instructions and the memory files, as they are now."""
         config = self._config
-        if config.system_prompt is None:
-            prompt = []
-        else:
+        prompt = []
+        if config.system_prompt is not None:
             prompt = [system_message(config.system_prompt)]
         if not self._memory:
             return prompt

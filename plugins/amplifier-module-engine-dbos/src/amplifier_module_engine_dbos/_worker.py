@@ -15,13 +15,7 @@ from anyio import from_thread, lowlevel, to_thread
 from dbos import DBOS, DBOSConfig
 
 from amplifier_module_engine_dbos._json import JSONSerializer, pickles_refused
-from amplifier_module_engine_dbos._runs import (
-    APPLICATION,
-    SEGMENT,
-    VERSION,
-    Held,
-    Runs,
-)
+from amplifier_module_engine_dbos._runs import APPLICATION, SEGMENT, VERSION, Held, Runs
 from amplifier_module_engine_dbos._tables import UnreachableError
 from amplifier_sdk.engines import WorkerOptions, Workflow, WorkflowContext
 from amplifier_sdk.errors import (

@@ -44,10 +44,9 @@ class Choices:
             scopes: how far an answer may reach.
             coverages: the kinds of calls that one may cover.
         """
+        once = []
         if "once" in scopes:
             once = [ApprovalChoice(text="Allow once", scope="once")]
-        else:
-            once = []
         # What is allowed everywhere is a kind of calls: one call's paths mean something in its folder alone.
         same = [
             _lasting(scope, None) for scope in ("session", "project") if scope in scopes
@@ -81,10 +80,9 @@ class Choices:
             for choice in self.all
             if choice.scope != "once" and choice.coverage is None
         ]
+        lines = []
         if same:
             lines = [f"{' and '.join(same)} cover exactly this call, in {directory}."]
-        else:
-            lines = []
         if days is not None and any(
             choice.scope in ("project", "everywhere") for choice in self.all
         ):

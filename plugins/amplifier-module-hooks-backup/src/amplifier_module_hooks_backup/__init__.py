@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from amplifier_module_hooks_backup._capture import BackupConfig
 from amplifier_module_hooks_backup._mount import mount
-from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
 from amplifier_module_hooks_backup.entries import BackupEntry, BackupError
 

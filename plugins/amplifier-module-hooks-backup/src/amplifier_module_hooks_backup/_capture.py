@@ -1,4 +1,4 @@
-"""Taking the state of a path: what is there is copied, before anything changes it. It blocks."""
+"""Taking the state of a path: what is there is copied, before anything changes it; what can be set. It blocks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from amplifier_kit.files.generated import is_generated
 from amplifier_kit.files.open_flags import LIST, PASS, READ
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import PathError
-from amplifier_kit.files.path_rules import PathRules, path_parts
+from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules, path_parts
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.files.resolved import ResolvedPath, describe_kind, printable
 from amplifier_module_hooks_backup._objects import FileTooLargeError, Objects
-from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import BackupError, State
+from amplifier_sdk.bounds import count
 
-__all__ = ["Depth", "PathsToCopy", "Taker", "open_regular"]
+__all__ = ["BackupConfig", "Depth", "PathsToCopy", "Taker", "open_regular"]
 
 _MAX_DEPTH: Final = 64
 
@@ -248,3 +248,19 @@ def _listed(handle: int) -> Iterator[tuple[str, os.stat_result]]:
     """Yield what is in a directory, in order."""
     for name in sorted(os.listdir(handle)):
         yield name, os.stat(name, dir_fd=handle, follow_symlinks=False)
+
+
+@attrs.frozen(kw_only=True)
+class BackupConfig:
+    """The configuration; the module's README describes each key."""
+
+    on_failure: Literal["deny", "warn"] = "deny"
+    working_dir: str | None = None
+    exclude_tools: tuple[str, ...] = ()
+    snapshot_paths: tuple[str, ...] = ()
+    secret_names: tuple[str, ...] = SECRET_NAMES
+    max_file_bytes: int = attrs.field(default=52_428_800, validator=count)
+    max_files: int = attrs.field(default=1_000, validator=count)
+    max_total_bytes: int = attrs.field(default=536_870_912, validator=count)
+    max_age_days: int = attrs.field(default=30, validator=count)
+    priority: int = 2000

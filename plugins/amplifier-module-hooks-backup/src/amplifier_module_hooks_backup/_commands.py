@@ -68,20 +68,18 @@ class _Typed:
                 entries = await self._of_path(wanted)
             else:
                 entries = await self.backups.entries()
+            compared = []
             if wanted:
                 compared = [
                     await self.backups.difference(entry) for entry in _latest(entries)
                 ]
-            else:
-                compared = []
         except BackupError as error:
             raise CommandError(str(error)) from error
         if not entries:
             return CommandAnswer(text="Nothing was saved in this session.")
+        more = []
         if len(entries) > _MOST:
             more = [f"... and {len(entries) - _MOST:,} earlier ones"]
-        else:
-            more = []
         return self._answer([*more, *map(_line, entries[-_MOST:]), *compared])
 
     async def restore(self, arguments: str) -> CommandAnswer:

@@ -14,9 +14,8 @@ from amplifier_kit.files.session_folders import session_folder, working_director
 from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.calls import RuledCall
 from amplifier_kit.rules.touched import TouchedPath, touched_paths
-from amplifier_module_hooks_backup._capture import Depth, PathsToCopy
+from amplifier_module_hooks_backup._capture import BackupConfig, Depth, PathsToCopy
 from amplifier_module_hooks_backup._commands import commands_of
-from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
 from amplifier_module_hooks_backup.entries import BackupError
 from amplifier_sdk import Coordinator, HookResult, JSONValue

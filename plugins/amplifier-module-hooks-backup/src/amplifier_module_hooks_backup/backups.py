@@ -16,14 +16,18 @@ from anyio import to_thread
 
 from amplifier_kit.files.appendlog import AppendLog, LogFormatError
 from amplifier_kit.files.locks import LockedError
-from amplifier_module_hooks_backup._capture import PathsToCopy, Taker, open_regular
+from amplifier_module_hooks_backup._capture import (
+    BackupConfig,
+    PathsToCopy,
+    Taker,
+    open_regular,
+)
 from amplifier_module_hooks_backup._objects import Objects
 from amplifier_module_hooks_backup._restore import (
     earliest_states,
     restore_mode,
     restore_state,
 )
-from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import (
     BackupEntry,
     BackupError,

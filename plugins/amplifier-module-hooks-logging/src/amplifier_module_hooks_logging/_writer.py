@@ -200,9 +200,8 @@ class SessionLogWriter:
         kept = self.config.keep_files
         # From the oldest on, so that no file is renamed over one that is still to be.
         for number in range(kept, 0, -1):
-            if number == 1:
-                earlier = self.path
-            else:
+            earlier = self.path
+            if number != 1:
                 earlier = rotated_name(self.path, number - 1)
             with suppress(FileNotFoundError):
                 os.replace(earlier, rotated_name(self.path, number))

@@ -41,9 +41,8 @@ def agent_plans(
     plans: dict[str, JSONObject] = {}
     for loaded in plugins:
         for agent in loaded.plugin.agents:
-            if agent.name not in plans:
-                name = agent.name
-            else:
+            name = agent.name
+            if agent.name in plans:
                 name = f"{loaded.plugin.name}:{agent.name}"
             plans[name] = _plan(agent, loaded, config)
     return plans

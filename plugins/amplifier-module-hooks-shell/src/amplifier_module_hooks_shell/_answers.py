@@ -139,11 +139,9 @@ def read_judgement(text: str) -> HookOutput:
     said = {_WORDS[word] for word in words if word in _WORDS}
     if not words or words[0] not in _WORDS or _LIKE_AN_ANSWER.search(text):
         return _no_verdict(text)
-    verdict: Verdict
+    verdict: Verdict = "ask" if "ask" in said else "allow"
     if "deny" in said:
         verdict = "deny"
-    else:
-        verdict = "ask" if "ask" in said else "allow"
     return HookOutput(verdict=verdict, reason=text)
 
 

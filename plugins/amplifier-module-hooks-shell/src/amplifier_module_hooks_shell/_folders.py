@@ -162,10 +162,9 @@ class _Finder:
             for path in dict.fromkeys((*self._single, *self._several))
             if path != _CLAUDE
         ]
+        asked = {}
         if plugins:
             asked = {_KIND: plugins}
-        else:
-            asked = {}
         if _CLAUDE in self._single:
             asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
         return [

@@ -84,10 +84,9 @@ class PromptJudge:
     def _provider(self) -> Provider:
         mounted = self._surroundings.coordinator.get("providers")
         providers: dict[str, Provider]
+        providers = {}
         if isinstance(mounted, dict):
             providers = mounted
-        else:
-            providers = {}
         name = self._surroundings.config.prompt_provider or choose_provider(providers)
         if name not in providers:
             raise LookupError(

@@ -97,10 +97,9 @@ class AskUserQuestion:
         answers: JSONObject = {}
         for question in _mappings(input.get("questions")):
             text, header = str(question["question"]), str(question.get("header") or "")
+            asked = text
             if header:
                 asked = f"{header}: {text}"
-            else:
-                asked = text
             options = {
                 _label(option): str(option.get("description") or "")
                 for option in _mappings(question["options"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from amplifier_module_hooks_status_context._gitstatus import StatusContextConfig
 from amplifier_module_hooks_status_context._hook import mount
-from amplifier_module_hooks_status_context._settings import StatusContextConfig
 
 __all__ = ["StatusContextConfig", "mount"]

@@ -1,4 +1,4 @@
-"""The status of a repository: branch, changed files, commits."""
+"""The status of a repository: branch, changed files, commits; what can be set."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from amplifier_module_hooks_status_context._repository import (
     Repository,
     open_repository,
 )
-from amplifier_module_hooks_status_context._settings import StatusContextConfig
+from amplifier_sdk.bounds import amount, seconds
+from amplifier_sdk.results import InjectionRole
 
-__all__ = ["GitStatus", "read_status"]
+__all__ = ["GitStatus", "StatusContextConfig", "read_status"]
 
 _MAX_TEXT: Final = 200
 
@@ -151,3 +152,23 @@ def _commits(commits: Records) -> Iterator[str]:
 
 def _shown(text: str | None) -> str:
     return one_line(text or "", _MAX_TEXT)
+
+
+@attrs.frozen(kw_only=True)
+class StatusContextConfig:
+    """The configuration; the module's README describes each key."""
+
+    working_dir: str | None = None
+    include_git: bool = True
+    git_include_branch: bool = True
+    git_include_main_branch: bool = True
+    git_include_status: bool = True
+    git_status_include_untracked: bool = True
+    git_status_max_lines: int = attrs.field(default=50, validator=amount)
+    git_include_commits: int = attrs.field(default=5, validator=amount)
+    git_timeout: float = attrs.field(default=5.0, validator=seconds)
+    include_datetime: bool = True
+    datetime_include_timezone: bool = False
+    include_session: bool = True
+    inject_role: InjectionRole = "user"
+    priority: int = 0

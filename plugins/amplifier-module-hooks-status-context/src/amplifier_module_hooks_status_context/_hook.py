@@ -14,7 +14,7 @@ import attrs
 from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.injections import longest_injection
 from amplifier_kit.terminal import one_line
-from amplifier_module_hooks_status_context._settings import StatusContextConfig
+from amplifier_module_hooks_status_context._gitstatus import StatusContextConfig
 from amplifier_sdk import Coordinator, HookResult, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import PROVIDER_REQUEST, ProviderRequest

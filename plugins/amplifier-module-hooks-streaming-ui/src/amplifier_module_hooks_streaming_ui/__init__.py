@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from amplifier_module_hooks_streaming_ui._mount import mount
-from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
+from amplifier_module_hooks_streaming_ui._watch import StreamingUIConfig
 
 __all__ = ["StreamingUIConfig", "mount"]

@@ -13,8 +13,7 @@ from amplifier_kit.terminal import TextStream
 from amplifier_kit.todos import TODO_UPDATED
 from amplifier_module_hooks_streaming_ui._pen import Pen
 from amplifier_module_hooks_streaming_ui._screen import StreamScreen
-from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
-from amplifier_module_hooks_streaming_ui._watch import SessionDisplay
+from amplifier_module_hooks_streaming_ui._watch import SessionDisplay, StreamingUIConfig
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.configuration import read_config
@@ -84,9 +83,8 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay
     """Open the watch of a session; a child's is on its parent's screen, one level further in."""
     parent = SessionDisplay.OPEN.get(coordinator.parent_id or "")
     is_child = coordinator.parent_id is not None
-    if parent is None:
-        shows_children = config.show_children
-    else:
+    shows_children = config.show_children
+    if parent is not None:
         shows_children = parent.config.show_children
     if is_child and not (config.show_children and shows_children):
         return None

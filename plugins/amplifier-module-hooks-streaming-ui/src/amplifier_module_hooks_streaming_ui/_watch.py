@@ -1,9 +1,9 @@
-"""The watch: hears one session's events and hands to the screen what is shown of them."""
+"""The watch: hears one session's events and hands to the screen what is shown of them; what can be set."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import attrs
 
@@ -12,8 +12,8 @@ from amplifier_kit.terminal import call_text, progress_text
 from amplifier_module_hooks_streaming_ui._painter import Flow, Lines
 from amplifier_module_hooks_streaming_ui._pen import Style
 from amplifier_module_hooks_streaming_ui._screen import Paint, StreamScreen
-from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
 from amplifier_module_hooks_streaming_ui._totals import TurnTotals
+from amplifier_sdk.bounds import amount, count, seconds
 from amplifier_sdk.events import (
     ApprovalRequired,
     CancelRequested,
@@ -34,7 +34,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.progress import ToolOutputWritten, ToolProgressed
 from amplifier_sdk.streaming import TextDelta, ThinkingDelta
 
-__all__ = ["SessionDisplay"]
+__all__ = ["SessionDisplay", "StreamingUIConfig"]
 
 _MAX_TEXT: Final = 100_000
 _MARKS: Final[Mapping[object, str]] = {"completed": "[x]", "in_progress": "[>]"}
@@ -335,3 +335,23 @@ def _shortened(text: str) -> str:
     if len(text) <= _MAX_TEXT:
         return text
     return f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
+
+
+@attrs.frozen(kw_only=True)
+class StreamingUIConfig:
+    """The configuration; the module's README describes each key."""
+
+    show_text: bool = True
+    show_thinking: bool = True
+    show_tools: bool = True
+    show_tool_lines: int = attrs.field(default=5, validator=amount)
+    max_lines: int = attrs.field(default=20, validator=amount)
+    show_children: bool = True
+    show_usage: bool = True
+    colour: Literal["auto", "always", "never"] = "auto"
+    width: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.ge(20))
+    )
+    max_waiting: int = attrs.field(default=1_000_000, validator=count)
+    patience: float = attrs.field(default=2.0, validator=seconds)
+    priority: int = 1000

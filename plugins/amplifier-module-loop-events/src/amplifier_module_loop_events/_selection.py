@@ -55,9 +55,8 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> SelectedCal
     vote = await winning_vote(
         turn.hooks, DECISION_TOOL_RESOLUTION, asked, names, timeout
     )
-    if vote is None:
-        name = call.name
-    else:
+    name = call.name
+    if vote is not None:
         name = vote.choice
     if turn.hooks.has_handlers(TOOL_SELECTING):
         payload = ToolSelecting(

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_module_provider_anthropic.names import call_id, tool_name
+from amplifier_module_provider_anthropic.tools import call_id, tool_name
 from amplifier_sdk.content import (
     ContentBlock,
     DocumentBlock,
@@ -209,10 +209,9 @@ def _answered(message: Message) -> Iterator[JSONObject]:
                     data=block.data,
                 )
             case ToolCallBlock():
+                kept = NO_EXTRAS
                 if is_own:
                     kept = block.extras
-                else:
-                    kept = NO_EXTRAS
                 yield _whole(
                     "tool_use",
                     kept,

@@ -166,10 +166,9 @@ def model_of(id: str, more: Mapping[str, Model]) -> Model:
     # What the person configures wins over a table that is older than some models.
     found = more.get(id) or more.get(undated) or _MODELS.get(undated)
     if found is None:
+        found = _COMPATIBLE_MODEL
         if id.startswith("claude-"):
             found = _NEW_MODEL
-        else:
-            found = _COMPATIBLE_MODEL
     if found.display_name:
         return found
     return attrs.evolve(found, display_name=id)

@@ -22,8 +22,8 @@ from amplifier_module_provider_anthropic.models import (
     model_of,
     next_page,
 )
-from amplifier_module_provider_anthropic.names import tool_names
 from amplifier_module_provider_anthropic.requests import VERSION, write_request
+from amplifier_module_provider_anthropic.tools import tool_names
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Coordinator

@@ -65,10 +65,9 @@ def write_request(
     # Newer versions of the API refuse sampling parameters, also of models that have
     # them.
     has_sampling = not _SAMPLING.isdisjoint((*body, *config.extra_request_params))
+    headers = {}
     if has_sampling:
         headers = {"anthropic-version": _VERSION_WITH_SAMPLING}
-    else:
-        headers = {}
     if betas := _betas(model, config, body.get("thinking")):
         headers["anthropic-beta"] = ",".join(betas)
     return Outgoing(

@@ -24,9 +24,8 @@ def sampling(
     losses: Losses,
 ) -> JSONObject:
     """Return `temperature` or `top_p`, whichever is asked for and may be set."""
-    if request.temperature is None:
-        temperature = config.temperature
-    else:
+    temperature = config.temperature
+    if request.temperature is not None:
         temperature = request.temperature
     fields: JSONObject = {}
     if temperature is not None:

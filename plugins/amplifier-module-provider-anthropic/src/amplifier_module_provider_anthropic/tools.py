@@ -1,19 +1,24 @@
-"""The tools that a request offers, and how the model is to choose among them."""
+"""The tools that a request offers, how the model is to choose among them, and names and ids as the API takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Final
 
 from amplifier_kit.open_data import as_list
 from amplifier_module_provider_anthropic.config import AnthropicConfig
 from amplifier_module_provider_anthropic.losses import Losses
 from amplifier_module_provider_anthropic.models import Model
-from amplifier_module_provider_anthropic.names import tool_name
 from amplifier_sdk.chat import ChatRequest, ToolChoice, ToolSpec
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["tool_choice", "write_tools"]
+__all__ = ["call_id", "tool_choice", "tool_name", "tool_names", "write_tools"]
+
+_FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME: Final = 128
+_LONGEST_ID: Final = 256
 
 _CHOICES: Final = frozenset({"auto", "any", "none"})
 
@@ -99,10 +104,9 @@ def _choice(choice: ToolChoice | None) -> JSONObject | None:
             else "auto"
         }
     function = choice.get("function")
+    named = choice
     if isinstance(function, Mapping):
         named = function
-    else:
-        named = choice
     name = named.get("name")
     if isinstance(name, str):
         return {**_without(choice, "function"), "type": "tool", "name": tool_name(name)}
@@ -113,3 +117,26 @@ def _choice(choice: ToolChoice | None) -> JSONObject | None:
 
 def _without(values: Mapping[str, JSONValue], name: str) -> JSONObject:
     return {key: value for key, value in values.items() if key != name}
+
+
+def tool_name(name: str) -> str:
+    """Return the name under which a tool is offered; one that the API takes is returned as it is."""
+    return _taken(name, _LONGEST_NAME)
+
+
+def call_id(id: str) -> str:
+    """Return the id under which a call of the history is sent; the API's own ids are returned as they are."""
+    return _taken(id, _LONGEST_ID)
+
+
+def tool_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the tools' own names by the names under which they are offered, where the two differ."""
+    return {offered: name for name in names if (offered := tool_name(name)) != name}
+
+
+def _taken(text: str, longest: int) -> str:
+    if text and len(text) <= longest and not _FOREIGN.search(text):
+        return text
+    # What was replaced or cut off still distinguishes two texts, and the same text is always written the same.
+    mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{_FOREIGN.sub('_', text)[: longest - 9]}-{mark}"

@@ -81,9 +81,8 @@ def read_token(output: str, *, now: float) -> Token:
         raise AuthenticationError(
             "The command of `credential` printed no token (what it printed is not shown)"
         )
-    if ends is None:
-        left = _LIFE
-    else:
+    left = _LIFE
+    if ends is not None:
         left = ends - now
     return Token(Secret(text), left - min(_MARGIN, left / 2))
 

@@ -157,10 +157,9 @@ class ChatAnswer:
 
     def _metadata(self, reason: str) -> JSONObject | None:
         said: JSONObject
+        said = {}
         if self._is_refusal:
             said = {"refusal": True}
-        else:
-            said = {}
         if reason == "error":
             # The server's own word, since `error` says nothing of what happened.
             said["finish_reason"] = self._reason

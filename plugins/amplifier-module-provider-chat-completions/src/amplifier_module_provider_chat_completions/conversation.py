@@ -101,10 +101,9 @@ class _Writer:
             if isinstance(block, ThinkingBlock)
         )
         more: JSONObject
+        more = {}
         if thinking and self.sends_reasoning:
             more = {"reasoning_content": thinking}
-        else:
-            more = {}
         if calls:
             more["tool_calls"] = calls
         if text or more or not message.blocks:

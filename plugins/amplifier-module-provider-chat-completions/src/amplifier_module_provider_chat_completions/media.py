@@ -78,10 +78,9 @@ def media_part(block: Shown) -> JSONObject:
 
 def _image(source: Mapping[str, JSONValue]) -> JSONObject:
     detail: JSONObject
+    detail = {}
     if source.get("detail") is not None:
         detail = {"detail": source["detail"]}
-    else:
-        detail = {}
     url, data = source.get("url"), source.get("data")
     if isinstance(url, str):
         return {"url": url, **detail}

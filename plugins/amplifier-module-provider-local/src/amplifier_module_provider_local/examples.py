@@ -118,10 +118,9 @@ def _value(name: str, schema: Mapping[str, JSONValue], number: int) -> JSONValue
 def _word(name: str, number: int) -> str:
     if not is_path(name):
         return _WORDS[number % len(_WORDS)]
+    paths = _FILES
     if "dir" in name.lower() or "folder" in name.lower():
         paths = _FOLDERS
-    else:
-        paths = _FILES
     return paths[number % len(paths)]
 
 

@@ -115,9 +115,7 @@ class LocalProvider(BaseProvider):
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         self._check(request)
         limits = MediaLimits(
-            model=self._model,
-            taken=frozenset({TEXT}),
-            degrade=self._config.degrade,
+            model=self._model, taken=frozenset({TEXT}), degrade=self._config.degrade
         )
         shown = limits.fit(request.messages)
         request = attrs.evolve(request, messages=shown.messages)
@@ -175,9 +173,8 @@ class LocalProvider(BaseProvider):
             **_format(request.response_format),
         }
         draft = _Draft()
-        if choice.degradation is None:
-            losses = []
-        else:
+        losses = []
+        if choice.degradation is not None:
             losses = [choice.degradation]
         async with aclosing(self._pieces(body, draft)) as pieces:
             async for piece in pieces:
@@ -224,10 +221,9 @@ class LocalProvider(BaseProvider):
                 async for piece in pieces:
                     yield ToolCallDelta(id=call_id, name=tool.name, arguments=piece)
         # arguments that were cut off could be valid JSON, and mean something else
+        response = _CUT_OFF
         if filled.finish_reason == "stop":
             response = _called(call_id, named.text, filled.text)
-        else:
-            response = _CUT_OFF
         usages = [usage for usage in (named.usage, filled.usage) if usage is not None]
         yield attrs.evolve(
             response,

@@ -62,12 +62,11 @@ def _object(
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {"type": "object", "properties": {}, "additionalProperties": False}
-    required = schema.get("required")
-    if isinstance(required, Sequence):
-        listed = required
-    else:
-        listed = ()
-    names = [name for name in listed if isinstance(name, str) and name in properties]
+    names = [
+        name
+        for name in as_list(schema.get("required"))
+        if isinstance(name, str) and name in properties
+    ]
     return {
         "type": "object",
         "properties": {

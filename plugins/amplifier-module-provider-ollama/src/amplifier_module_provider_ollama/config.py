@@ -165,10 +165,9 @@ def server_url(host: str) -> str:
     if "@" in parts.netloc:
         user = f"{parts.netloc.rpartition('@')[0]}@"
     if port is None:
+        port = _PORT
         if separator:
             port = _PORTS[scheme]
-        else:
-            port = _PORT
     path = parts.path.strip("/")
     return check_address(
         f"{scheme}://{user}{name}:{port}" + (f"/{path}" if path else ""), "the host"

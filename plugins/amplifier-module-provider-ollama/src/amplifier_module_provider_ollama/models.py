@@ -56,10 +56,9 @@ class Abilities:
         levels = self.levels
         if levels is None:
             # its levels are known: it takes no switch, and thinks at every level
+            levels = (False, True)
             if self.family == "gptoss":
                 levels = ("low", "medium", "high")
-            else:
-                levels = (False, True)
             levels = levels if "thinking" in self.capabilities else ()
         if effort == "none":
             # sent only where thinking can be on as well, else there is nothing to turn off

@@ -50,9 +50,8 @@ def write_request(
         body["tools"] = [_tool(tool) for tool in tools]
     if (wanted := _format(request.response_format)) is not None:
         body["format"] = wanted
-    if request.reasoning_effort is None:
-        think = config.think
-    else:
+    think = config.think
+    if request.reasoning_effort is not None:
         think = _effort(request.reasoning_effort, abilities, losses)
     if think is not None:
         body["think"] = think

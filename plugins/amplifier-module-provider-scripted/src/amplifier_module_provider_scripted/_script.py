@@ -136,10 +136,9 @@ class ScriptedResponse(Value):
     def build(self) -> ScriptedAnswer:
         """Make the answer in the parts in which it forms."""
         parts: list[Part]
+        parts = []
         if self.delay:
             parts = [self.delay]
-        else:
-            parts = []
         if self.thinking is not None:
             parts.append(ThinkingBlock(thinking=self.thinking))
         parts += self.blocks

@@ -11,11 +11,7 @@ from typing import Final
 
 from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
 from amplifier_module_store_postgres._database import Connection
-from amplifier_module_store_postgres._rows import (
-    announced,
-    changed,
-    require_record,
-)
+from amplifier_module_store_postgres._rows import announced, changed, require_record
 from amplifier_sdk.errors import LeaseLostError, StoreError
 from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog
 

@@ -74,10 +74,7 @@ def void_questions(connection: Connection, namespace: str, lease: Lease) -> None
 
 
 def forget_questions(
-    connection: Connection,
-    namespace: str,
-    lease: Lease,
-    question_ids: Collection[str],
+    connection: Connection, namespace: str, lease: Lease, question_ids: Collection[str]
 ) -> None:
     """Delete questions of a session, answered or not; ids of others are passed over."""
     require_record(connection, namespace, lease)

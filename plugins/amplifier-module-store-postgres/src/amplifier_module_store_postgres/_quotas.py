@@ -134,10 +134,7 @@ class PostgresQuotas:
 
 
 def _reserve(
-    connection: Connection,
-    namespace: str,
-    claims: tuple[Claim, ...],
-    period: float,
+    connection: Connection, namespace: str, claims: tuple[Claim, ...], period: float
 ) -> Reservation | Refusal:
     made = Reservation(reservation_id=uuid4().hex)
     now = _now(connection)

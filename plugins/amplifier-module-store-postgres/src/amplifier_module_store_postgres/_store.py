@@ -9,24 +9,12 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier_module_store_postgres import (
-    _families,
-    _logs,
-    _questions,
-    _rows,
-    _search,
-)
+from amplifier_module_store_postgres import _families, _logs, _questions, _rows, _search
 from amplifier_module_store_postgres._database import Database
 from amplifier_module_store_postgres._followers import Followers
 from amplifier_module_store_postgres._quotas import PostgresQuotas
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.stores import (
-    Lease,
-    LogEntry,
-    LogName,
-    SessionLog,
-    StoredQuestion,
-)
+from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog, StoredQuestion
 
 __all__ = ["PostgresSessionStore", "open_store"]
 

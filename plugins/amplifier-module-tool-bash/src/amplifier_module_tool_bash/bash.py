@@ -163,9 +163,8 @@ class Bash:
         Raises:
             ToolError: it is no text that a shell takes, or may not take that long.
         """
-        if timeout is None:
-            seconds = self._config.timeout
-        else:
+        seconds = self._config.timeout
+        if timeout is not None:
             seconds = timeout
         if not 0 < seconds <= self._config.max_timeout:
             raise ToolError(

@@ -203,10 +203,9 @@ class ShellEnvironment:
             log=log,
             max_log_bytes=self._config.max_spill_bytes,
         )
+        missing: tuple[str, ...] = ()
         if sandbox == "bubblewrap":
             missing = self._protected()
-        else:
-            missing = ()
         with self._placeholders.standing(missing) as covered:
             if sandbox == "none":
                 yield command

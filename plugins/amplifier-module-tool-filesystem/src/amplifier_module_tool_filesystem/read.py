@@ -126,9 +126,8 @@ class FilePageReader:
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)
             notebook = Notebook.parse(data, self.config.max_image_bytes)
-            if notebook is None:
-                shown = data
-            else:
+            shown = data
+            if notebook is not None:
                 shown = notebook.text.encode()
             return attrs.evolve(
                 self._read_page(path, BytesIO(shown), size), notebook=notebook

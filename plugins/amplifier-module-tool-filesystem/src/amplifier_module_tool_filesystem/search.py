@@ -244,10 +244,9 @@ class FileSearch:
 
     def _take_matches(self, name: str, text: str) -> None:
         found = self._matcher.receive(name)
+        lines = []
         if found:
             lines = text.split("\n")
-        else:
-            lines = []
         for index in found:
             if not self._add(name, lines, index):
                 return

@@ -39,10 +39,7 @@ class Workspace:
 
 
 def open_workspace(
-    config: FilesystemConfig,
-    directory: Path,
-    *,
-    is_typed: Callable[[], bool],
+    config: FilesystemConfig, directory: Path, *, is_typed: Callable[[], bool]
 ) -> Workspace:
     """Work out the paths.
 
@@ -55,9 +52,8 @@ def open_workspace(
         ConfigError: a directory of the configuration does not exist; lists all that do not.
     """
     directory = _resolve(config.working_dir or "", directory)
-    if directory.is_dir():
-        problems = []
-    else:
+    problems = []
+    if not directory.is_dir():
         problems = [
             Problem("working_dir", f"{directory} is no directory; create it first")
         ]

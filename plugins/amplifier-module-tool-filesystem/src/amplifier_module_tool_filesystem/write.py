@@ -93,10 +93,7 @@ def write_text(
             )
         workspace.known.note(spot.path, written.version)
         return WrittenFile(
-            path=spot.shown,
-            bytes=len(planned.data),
-            created=written.created,
-            diff=diff,
+            path=spot.shown, bytes=len(planned.data), created=written.created, diff=diff
         )
 
 

@@ -98,11 +98,7 @@ class Elicitations:
         )
         try:
             self._calls[0].send_nowait(asked)
-        except (
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-            anyio.WouldBlock,
-        ):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.WouldBlock):
             return ElicitResult(action="cancel")
         await asked.is_over.wait()
         if asked.action != "accept" or not isinstance(asked.content, dict):

@@ -23,12 +23,7 @@ from mcp_types import (
 )
 
 from amplifier_kit.processes import Command, ProcessTree
-from amplifier_kit.rpc.lines import (
-    LineSplitter,
-    RequestId,
-    TooLong,
-    answered_id,
-)
+from amplifier_kit.rpc.lines import LineSplitter, RequestId, TooLong, answered_id
 from amplifier_module_tool_mcp.results import NoAnswer
 from amplifier_module_tool_mcp.wire import (
     Incoming,

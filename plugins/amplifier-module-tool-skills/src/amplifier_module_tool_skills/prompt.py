@@ -156,10 +156,9 @@ def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:
     if not listed.entries:
         return ""
     left_out = len(skills) - len(listed.entries)
+    more = []
     if left_out:
         more = [f"({left_out} more: load_skill with search finds them.)"]
-    else:
-        more = []
     return "\n".join(
         [HEAD, *(f"- {skill.name}: {text}" for skill, text in listed.entries), *more]
     )

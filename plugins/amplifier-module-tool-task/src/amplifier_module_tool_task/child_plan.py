@@ -129,10 +129,9 @@ class Maker:
         from amplifier_module_tool_task.inheritance import inherited, system_message
 
         messages = await context.get_messages()
+        first = []
         if is_copy:
             first = system_message(messages)
-        else:
-            first = []
         if request.depth == "none":
             return first
         form = Form(scope=request.scope, tool=tool, most=self.config.max_message_chars)

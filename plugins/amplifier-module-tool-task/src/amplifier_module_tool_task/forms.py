@@ -84,10 +84,9 @@ class Form:
                 yield {"role": "assistant", "content": self._short(text)}
             return
         blocks: list[JSONValue]
+        blocks = []
         if text:
             blocks = [{"type": "text", "text": self._short(text)}]
-        else:
-            blocks = []
         blocks += [
             {
                 "type": "tool_call",

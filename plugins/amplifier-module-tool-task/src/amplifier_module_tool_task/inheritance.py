@@ -50,9 +50,8 @@ def inherited(
     # The newest first: they are the nearest to what the agent is asked for.
     for found in reversed(there):
         whole = _read(history, found, form)
-        if kept:
-            turn = whole
-        else:
+        turn = whole
+        if not kept:
             turn = whole.within(left)
         # whole turns only: half of an earlier one would read as if it were all
         if kept and turn.size > left:

@@ -39,13 +39,11 @@ class DownloadFolders:
     def __init__(self, config: WebConfig, directory: Path) -> None:
         base = directory / os.path.expanduser(config.working_dir or "")
         given = config.allowed_write_paths
-        if given is None:
-            roots = [base]
-        else:
+        roots = [base]
+        if given is not None:
             roots = [base / os.path.expanduser(entry) for entry in given]
-        if base.is_dir():
-            problems = []
-        else:
+        problems = []
+        if not base.is_dir():
             problems = [
                 Problem("working_dir", f"{base} is no directory; create it first")
             ]

@@ -46,11 +46,7 @@ class MockCoordinator(ModuleCoordinator):
         approval = AsyncMock()
         approval.request_approval = AsyncMock(return_value="Allow")
         super().__init__(
-            None,
-            approval,
-            AsyncMock(),
-            session_id="test-session",
-            config=dict(_PLAN),
+            None, approval, AsyncMock(), session_id="test-session", config=dict(_PLAN)
         )
         self.mount_history: list[_Mounted] = []
         self.unmount_history: list[_Unmounted] = []

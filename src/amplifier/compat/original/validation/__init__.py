@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier.compat.original.validation.base import (
-    ValidationCheck,
-    ValidationResult,
-)
+from amplifier.compat.original.validation.base import ValidationCheck, ValidationResult
 from amplifier.compat.original.validation.mount_plan import (
     MountPlanValidationResult,
     MountPlanValidator,

@@ -12,10 +12,7 @@ from typing import Protocol
 
 import pytest
 
-from amplifier.compat.original.message_models import (
-    ChatResponse,
-    TextBlock,
-)
+from amplifier.compat.original.message_models import ChatResponse, TextBlock
 from amplifier.compat.original.models import HookResult, ProviderInfo, ToolResult
 from amplifier.compat.original.testing import (
     EventRecorder,
