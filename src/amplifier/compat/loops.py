@@ -53,8 +53,7 @@ class AdaptedLoop:
         # the contract's five arguments are all that older loops take
         if _takes_coordinator(self.original):
             arguments["coordinator"] = self._coordinator
-        answer = await self.original.execute(**arguments)
-        return cast("str", answer)
+        return cast("str", await self.original.execute(**arguments))
 
 
 def _takes_coordinator(loop: OriginalLoop) -> bool:

@@ -112,8 +112,7 @@ class ApprovalHook:
         arguments: object = data["tool_input"]
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {name!r} are no object")
-        found = await assess(tool, dict(arguments))
-        assessment = found or Assessment()
+        assessment = await assess(tool, dict(arguments)) or Assessment()
         told = assessment.effects
         if told is None:
             effects = self._config.effects_of(name, tool)

@@ -55,8 +55,7 @@ class AnswersFile:
                 require_private(self.path, status)
                 if status.st_size and os.pread(handle, 1, status.st_size - 1) != b"\n":
                     line = b"\n" + line  # an earlier line was cut off
-                written = os.write(handle, line)
-                if written < len(line):
+                if os.write(handle, line) < len(line):
                     # The rest is not written after it: another session's line may stand
                     # there by now.
                     raise OSError(f"{self.path}: the disk took a part of the line only")

@@ -184,11 +184,9 @@ def mark(
     max_marks: int = MAX_MARKS,
 ) -> None:
     """Mark blocks of a request that was just written, in place, at most `max_marks` of them."""
-    sign: JSONObject
-    if ttl == "5m":
-        sign = {"type": "ephemeral"}
-    else:
-        sign = {"type": "ephemeral", "ttl": ttl}
+    sign: JSONObject = {"type": "ephemeral"}
+    if ttl != "5m":
+        sign["ttl"] = ttl
     loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
     # Tools and system first: they are what all requests of a session share.
     ends = [blocks[-1] for blocks in (loaded, system) if blocks]

@@ -27,21 +27,17 @@ def serve(stdin: BinaryIO, report: BinaryIO) -> None:
         return
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(order["path"])
-    parameters.n_ctx, parameters.n_parallel = (
-        int(order["n_ctx"]),
-        int(order["n_parallel"]),
-    )
+    parameters.n_ctx = int(order["n_ctx"])
+    parameters.n_parallel = int(order["n_parallel"])
     parameters.n_batch = parameters.n_ubatch = _BATCH
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(
         order["threads"]
     )
     # waiting threads leave the processor to others
     parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0
-    parameters.hostnames, parameters.port, parameters.api_keys = (
-        ["127.0.0.1"],
-        0,
-        [str(order["secret"])],
-    )
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.api_keys = [str(order["secret"])]
     parameters.sse_ping_interval = _PING
     parameters.n_gpu_layers = parameters.cache_ram_mib = 0
     parameters.verbosity, parameters.ui, parameters.use_jinja = -1, False, True

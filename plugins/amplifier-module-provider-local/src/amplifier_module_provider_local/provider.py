@@ -100,10 +100,8 @@ class LocalProvider(BaseProvider):
                     yield item
         except LLMError as error:
             # what raised it may know better
-            error.provider, error.model = (
-                error.provider or self.name,
-                error.model or self._model,
-            )
+            error.provider = error.provider or self.name
+            error.model = error.model or self._model
             raise
 
     async def aclose(self) -> None:
@@ -246,10 +244,8 @@ class LocalProvider(BaseProvider):
                         draft.text += text
                         yield text
                     case AnswerEnd():
-                        draft.finish_reason, draft.usage = (
-                            item.finish_reason,
-                            item.usage,
-                        )
+                        draft.finish_reason = item.finish_reason
+                        draft.usage = item.usage
                     case _:
                         yield ""
 

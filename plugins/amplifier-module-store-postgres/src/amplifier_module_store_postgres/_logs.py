@@ -69,8 +69,7 @@ def append(
         LeaseLostError: the lease has ended.
         StoreError: there is no record yet.
     """
-    lines = _lines(entries)
-    if not _add(connection, namespace, lease, log, lines, time.time()):
+    if not _add(connection, namespace, lease, log, _lines(entries), time.time()):
         require_record(connection, namespace, lease)
         raise LeaseLostError(lease.session_id)
 
@@ -130,8 +129,7 @@ def write_document(
     if not name.isprintable() or not name or name.startswith(".") or "/" in name:
         raise StoreError(f"{name!r:.80} is no name of a document")
     require_record(connection, namespace, lease)
-    values = (namespace, lease.session_id, name, content)
-    connection.execute(_WRITE_DOCUMENT, values)
+    connection.execute(_WRITE_DOCUMENT, (namespace, lease.session_id, name, content))
     changed(connection, namespace, lease.session_id)
 
 

@@ -106,8 +106,7 @@ class PostgresQuotas:
         self, claims: Sequence[Claim], *, period: float
     ) -> Reservation | Refusal:
         """Reserve all claims, or nothing; see the protocol, as of all methods."""
-        run = self.database.run
-        return await run(_reserve, self.namespace, tuple(claims), period)
+        return await self.database.run(_reserve, self.namespace, tuple(claims), period)
 
     async def renew(self, reservation_ids: Sequence[str], *, period: float) -> None:
         """Have reservations end a whole period from now; those that have ended stay so."""

@@ -88,8 +88,7 @@ class PostgresSessionStore:
         self, lease: Lease, log: LogName, entries: Sequence[LogEntry]
     ) -> None:
         """Add entries to the end of a log, all of them or none."""
-        run = self.database.run_alone
-        await run(_logs.append, self.namespace, lease, log, entries)
+        await self.database.run_alone(_logs.append, self.namespace, lease, log, entries)
 
     async def replace(self, lease: Lease, log: LogName, content: SessionLog) -> None:
         """Put other entries in the place of all that a log has, at once."""
@@ -140,8 +139,7 @@ class PostgresSessionStore:
 
     async def read_documents(self, session_id: str) -> Mapping[str, bytes]:
         """Return the documents of a session by name."""
-        run = self.database.run
-        return await run(_logs.read_documents, self.namespace, session_id)
+        return await self.database.run(_logs.read_documents, self.namespace, session_id)
 
     async def list_sessions(
         self, *, limit: int, children: bool = False

@@ -241,10 +241,8 @@ class Server:
         """Note that there is a connection, and offer what came over it."""
         assert connection.client is not None
         able = connection.client.server_capabilities
-        self.has_resources, self.has_prompts = (
-            able.resources is not None,
-            able.prompts is not None,
-        )
+        self.has_resources = able.resources is not None
+        self.has_prompts = able.prompts is not None
         self.state, self.problem, self._failures = "ready", None, 0
         # Before `settled`: whoever waited for the server finds its tools mounted.
         await self.refreshed(self)
