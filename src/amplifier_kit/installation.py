@@ -128,6 +128,5 @@ def _brought(extra: str) -> Iterator[tuple[str, bool]]:
 
 def _read(requirement: str) -> tuple[str, list[str]]:
     match = _REQUIREMENT.match(requirement)
-    if match is None:
-        raise ValueError(f"{requirement!r} is no requirement")
+    assert match is not None  # each begins with a name
     return match["name"], [each for each in (match["extras"] or "").split(",") if each]

@@ -399,3 +399,11 @@ async def test_a_step_is_chosen_by_the_answers_that_a_request_shows() -> None:
     ]
 
     assert answers == ["a", "b", "c", "b", "b", "a"]
+
+
+async def test_history_with_more_answers_than_the_script_is_an_error() -> None:
+    provider = ScriptedProvider("a", by_history=True)
+    history = [Message(role="assistant", content="y")]
+
+    with pytest.raises(LLMError, match="has 1 answers and this is request 2"):
+        await provider.complete(ChatRequest(messages=history))

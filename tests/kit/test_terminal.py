@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from amplifier_kit.redaction import KnownSecrets, StrictRedactor
 from amplifier_kit.terminal import (
     arguments_text,
+    call_text,
     columns_of,
     cut,
     has_colour,
@@ -28,6 +29,21 @@ ANY_TEXT: Final = st.text(st.characters(exclude_categories=[]))
 OBEYED: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"path": "notes.txt"}, "notes.txt"),
+        ({"path": "notes.txt", "limit": 3}, "notes.txt, limit: 3"),
+        ({"limit": 3, "path": "notes.txt"}, "limit: 3, path: notes.txt"),
+    ],
+)
+def test_first_text_of_a_call_stands_without_its_name(
+    arguments: dict[str, JSONValue], text: str
+) -> None:
+    assert call_text(arguments) == text
+    assert call_text(arguments, lambda _: "(withheld)") == '"(withheld)"'
 
 
 @given(ANY_TEXT)

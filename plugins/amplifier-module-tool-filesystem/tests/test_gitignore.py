@@ -128,6 +128,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 @example(patterns=["[c-a]"], paths={"a", "b", "c"})
 @example(patterns=["[!c-a]"], paths={"a", "b", "c"})
+@example(patterns=["#h", "b", "!a/b"], paths={"#h", "b", "a/b", "a/b/c"})
+@example(patterns=["a\\/b", "x\\ "], paths={"a/b", "a/foo", "x ", "x"})
 @example(patterns=["x[[:]", "[[:a]b:]", "x[[::]]y"], paths={"x[", "x:", "ab:]", "x:y"})
 def test_each_pattern_means_what_it_means_to_git(
     repository: Path, patterns: list[str], paths: set[str]

@@ -45,14 +45,15 @@ async def test_the_person_s_own_plugins_bring_servers(
         assert "mcp__clock-one__echo" not in session.coordinator.tools
 
 
+@pytest.mark.parametrize("name", [".mcp.json", ".claude-plugin/plugin.json"])
 async def test_a_plugin_s_broken_file_says_so(
-    opened: Open, status: Status, home: Path
+    opened: Open, status: Status, home: Path, name: str
 ) -> None:
-    plugin = home / "plugins" / "broken"
-    plugin.mkdir(parents=True)
-    (plugin / ".mcp.json").write_text("{")
+    file = home / "plugins" / "broken" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("{")
     async with opened() as session:
-        told = await status(session, "broken-.mcp.json")
+        told = await status(session, f"broken-{file.name}")
     assert told["state"] == "refused"
 
 

@@ -59,9 +59,3 @@ def _read(path: Path) -> JSONObject | ConfigError:
         return read_mapping(path)
     except ConfigError as error:
         return error
-    except OSError as error:
-        return ConfigError.of(
-            "",
-            f"it cannot be read: {error.strerror}",
-            subject=f"file {str(path)!r}",
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, final
+from typing import Final, cast, final
 
 import anyio
 import attrs
@@ -228,10 +228,8 @@ class Compactor:
                     "nobody is asked here; name a provider in 'summary_provider'"
                 )
             return asked
-        mounted = self._coordinator.get("providers")
-        provider = None
-        if isinstance(mounted, Mapping):
-            provider = mounted.get(name)
+        mounted = cast("Mapping[str, object]", self._coordinator.get("providers"))
+        provider = mounted.get(name)
         if not isinstance(provider, Provider):
             raise LookupError(
                 f"no provider {name!r} is mounted, which 'summary_provider' names"

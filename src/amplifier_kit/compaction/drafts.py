@@ -107,9 +107,7 @@ class ViewDraft:
     def changed(self) -> int:
         """The number of the last message that is another or none now; -1 where all are as they were."""
         places = [*self._shortened, *self.left_out]
-        if places:
-            return self._shown[max(places)].number
-        return -1
+        return max((self._shown[place].number for place in places), default=-1)
 
     @property
     def shortened_numbers(self) -> list[int]:

@@ -78,8 +78,7 @@ async def report(
 
 async def warn(hooks: Hooks, message: str) -> None:
     """Emit `user:notification` with a warning of the context."""
-    if hooks.has_handlers(USER_NOTIFICATION):
-        await hooks.emit(
-            USER_NOTIFICATION,
-            UserNotification(message=message, level="warning", source="context"),
-        )
+    await hooks.emit(
+        USER_NOTIFICATION,
+        UserNotification(message=message, level="warning", source="context"),
+    )

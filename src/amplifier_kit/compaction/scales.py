@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Final, cast, final
 
 import attrs
 
@@ -141,11 +141,9 @@ class Scale:
         """Note which tools are mounted, and how many tokens they have at most."""
         mounted = self._mounted
         if mounted is None:
-            live = self._coordinator.get("tools")
-            if isinstance(live, Mapping):
-                mounted = self._mounted = live
-            else:
-                mounted = self._mounted = {}
+            mounted = self._mounted = cast(
+                "Mapping[str, Tool]", self._coordinator.get("tools")
+            )
         if mounted != self._tools:
             self._tools = dict(mounted)
             self._tools_most = sum(

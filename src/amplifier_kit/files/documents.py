@@ -426,6 +426,5 @@ def _misfit(node: yaml.Node, message: str) -> DocumentError:
 
 
 def _place(mark: _Mark | None) -> str:
-    if mark is None:
-        return ""
+    assert mark is not None  # the parser gives one to all that it reads and refuses
     return f"line {mark.line + 1}, column {mark.column + 1}"

@@ -151,9 +151,7 @@ def _caught_command(
     patterns: Sequence[str], command: SimpleCommand, depth: int
 ) -> Iterator[Truth]:
     command = _unexpanded(command)
-    program = None
-    if command.words:
-        program = command.words[0].static
+    program = command.words[0].static
     if program is None or depth > _MAX_DEPTH:
         yield Truth.MAYBE
         return

@@ -13,6 +13,7 @@ from amplifier_kit.claude_plugins import (
     CommandFile,
     HookEntry,
     is_plugin,
+    parse_command,
     read_hooks,
     read_plugin,
 )
@@ -367,6 +368,20 @@ def test_programs_that_command_may_run_are_those_that_it_names(
         CommandFile(name="x", body="y", allowed_tools=allowed).allowed_programs()
         == programs
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "prompt"),
+    [
+        ("", "Move  to  as ."),
+        ("a", "Move a to  as ."),
+        ("a b c d", "Move a to b as c d."),
+    ],
+)
+def test_a_place_without_its_word_stays_empty(arguments: str, prompt: str) -> None:
+    command = parse_command("Move $1 to $2 as $3.", Path("move.md"))
+
+    assert "".join(part.text for part in command.parts(arguments)) == prompt
 
 
 def test_the_package_lists_what_it_has() -> None:

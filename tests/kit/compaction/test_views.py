@@ -206,6 +206,42 @@ async def test_list_results_are_shortened_like_texts() -> None:
     assert view[4] is whole
 
 
+async def test_long_documents_are_shortened_and_media_named() -> None:
+    def document(text: str) -> dict[str, JSONValue]:
+        return {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": text},
+        }
+
+    blocks: list[JSONValue] = [
+        document("word " * 400),
+        document("short"),
+        {"type": "audio", "source": {"type": "base64", "data": "x" * 9_000}},
+        {"type": "video", "source": {"type": "base64", "data": "x" * 9_000}},
+    ]
+    listed: list[JSONValue] = [*blocks, {"n": "word " * 400}]
+    result: MessageDict = {"role": "tool", "tool_call_id": "call_1", "content": blocks}
+    written: MessageDict = {
+        "role": "tool",
+        "content": [
+            {"type": "tool_result", "tool_call_id": "call_2", "output": listed}
+        ],
+    }
+    history = [GO, step(1)[0], result, step(2)[0], written, *step(3)]
+
+    view = await made(history, protected_tool_results=1, target_usage=0.9).view(2_400)
+
+    shown = view[2]["content"]
+    assert isinstance(shown, list)
+    assert len(str(shown[0])) < 400
+    assert shown[1:] == [
+        document("short"),
+        {"type": "text", "text": "[an audio is not shown]"},
+        {"type": "text", "text": "[a video is not shown]"},
+    ]
+    assert len(str(view[4])) < 600
+
+
 @pytest.mark.parametrize(
     "output",
     [

@@ -58,6 +58,21 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
     assert without_media([text]) == [text]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # one character too many, and a container that holds no media we know
+        "iVBORw0KGgo" + "A" * 66,
+        base64.b64encode(b"RIFF\x24\0\0\0ACON" + bytes(60)).decode(),
+    ],
+    ids=["cut", "cursor"],
+)
+def test_what_is_no_media_after_all_is_shown_as_it_is(text: str) -> None:
+    assert is_encoded_media(text)
+    assert described_media(text) is None
+    assert without_media([text]) == [text]
+
+
 def test_text_that_only_begins_like_media_is_searched() -> None:
     text = "iVBORw0KGgo" + "A" * 80 + " AKIAIOSFODNN7EXAMPLE"
 

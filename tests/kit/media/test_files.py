@@ -65,6 +65,12 @@ def test_size_is_the_one_in_the_header(width: int, height: int) -> None:
         assert pixel_size(head) == PixelSize(width, height), head[:16]
 
 
+def test_markers_without_a_length_stand_before_the_size() -> None:
+    head = jpeg(640, 480)
+
+    assert pixel_size(head[:2] + b"\xff\x01\xff\xd0" + head[2:]) == PixelSize(640, 480)
+
+
 @given(st.sampled_from([png, jpeg, gif, webp]), st.integers(0, 40), st.binary())
 def test_a_cut_or_damaged_header_is_no_crash(
     make: object, at: int, rest: bytes
@@ -117,8 +123,9 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\0\1\2")
     with pytest.raises(MediaError, match="by its bytes it is nothing known"):
         Image.file(path)
-    with pytest.raises(MediaError, match="neither a PDF nor text in UTF-8"):
-        Document.file(path)
+    for data in (b"\0\1\2", "gr\u00fcn".encode("latin-1")):
+        with pytest.raises(MediaError, match="neither a PDF nor text in UTF-8"):
+            Document.data(data)
 
 
 @pytest.mark.parametrize("make", [png, lambda w, h: webp(min(w, 1 << 24), 9)])

@@ -95,6 +95,10 @@ def test_what_cannot_be_started_is_reported(kept: Keep, tmp_path: Path) -> None:
     )
     assert kept("true", argv=["sh", "b\0"])["error"] == "embedded null byte"
     assert (
+        kept("true", directory="/nowhere/at-all")["error"]
+        == "No such file or directory: '/nowhere/at-all'"
+    )
+    assert (
         kept("true", log=str(tmp_path / "x"), max_log_bytes=1, argv=["nothing"])["code"]
         == 127
     )
@@ -138,6 +142,11 @@ def test_what_cannot_be_killed_is_counted(
     monkeypatch.setattr(os, "kill", lambda pid, _: spared.append(pid))
 
     assert kept("sleep 0.6 & exit 0")["survivors"] == 1
+    assert kept("sleep 0.6", cut=0.05) == {
+        "code": 128 + signal.SIGKILL,
+        "leftover": 0,
+        "survivors": 1,
+    }
 
     for pid in set(spared):
         kill(pid, signal.SIGKILL)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import amplifier
 from amplifier_kit import processes
 from amplifier_kit.processes import (
     Capture,
@@ -141,6 +142,15 @@ def test_only_ordinary_and_listed_variables_are_allowed() -> None:
         "PATH": "/bin", "LC_ALL": "C", "MY_A": "1", "MY_B": "3"
     }  # fmt: skip
     assert allowed_environment(of={}) == {"PATH": os.defpath}
+
+
+def test_of_pythonpath_our_own_folder_of_names_alone_stays() -> None:
+    names = Path(amplifier.__file__).parent / "compat" / "children"
+    others = {"PATH": "/bin", "PYTHONPATH": f"/evil{os.pathsep}/other"}
+    ours = {"PATH": "/bin", "PYTHONPATH": f"/evil{os.pathsep}{names}"}
+
+    assert allowed_environment(of=others) == {"PATH": "/bin"}
+    assert allowed_environment(of=ours) == {"PATH": "/bin", "PYTHONPATH": str(names)}
 
 
 def test_placeholders_stand_while_anybody_needs_them(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from math import inf
 
 import anyio
 import pytest
+from anyio.abc import ByteReceiveStream
 
 from amplifier_kit.rpc.frames import INTERNAL_ERROR, RpcError, write_frame
 from amplifier_kit.rpc.peer import (
@@ -146,12 +147,56 @@ async def test_answers_that_are_none_are_passed_over_or_errors() -> None:
             {"id": 1, "error": "?"},
         )
         for answer in answers:
-            await to_peer.send(write_frame(answer))
+            await to_peer.send(b"\n \n" + write_frame(answer))
+        with pytest.raises(RpcError, match="answered with an error"):
+            await peer.request("x", {})
+        await to_peer.send(
+            write_frame({"id": 2, "error": {"code": "none", "message": 7}})
+        )
         with pytest.raises(RpcError, match="answered with an error"):
             await peer.request("x", {})
         await from_peer.aclose()
         await peer.notify("nobody", {})
         group.cancel_scope.cancel()
+
+
+async def test_a_request_may_have_null_for_params() -> None:
+    given: list[JSONObject] = []
+
+    async def note(params: JSONObject) -> Reply:
+        given.append(params)
+        return Reply(result="noted")
+
+    async with _connected({"note": note}) as (left, right, _):
+        await left.outgoing.send(
+            write_frame({"id": 7, "method": "note", "params": None})
+        )
+        await anyio.wait_all_tasks_blocked()
+        assert await left.request("note", {}) == "noted"
+        assert right.group is not None
+
+    assert given == [{}, {}]
+
+
+async def test_other_side_that_is_killed_ends_the_connection() -> None:
+    class Killed(ByteReceiveStream):
+        async def receive(self, max_bytes: int = 65536) -> bytes:
+            await anyio.lowlevel.checkpoint()
+            raise anyio.BrokenResourceError
+
+        async def aclose(self) -> None: ...
+
+    outgoing, from_peer = anyio.create_memory_object_stream[bytes](inf)
+    async with outgoing, from_peer:
+        peer = RpcPeer(incoming=Killed(), outgoing=outgoing, explain=_explain)
+        with anyio.fail_after(5):
+            await peer.serve()
+        await from_peer.aclose()
+
+        # nobody hears it, and nothing runs that it could end
+        await peer.notify("late", {})
+        with pytest.raises(ConnectionClosedError):
+            await peer.request("late", {})
 
 
 async def test_a_number_that_json_has_not_cannot_be_sent() -> None:

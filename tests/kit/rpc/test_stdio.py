@@ -42,6 +42,15 @@ async def test_the_other_end_is_gone() -> None:
     os.close(writing)
 
 
+async def test_what_cannot_be_read_is_a_broken_stream(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(anyio.BrokenResourceError):
+            await DescriptorReader(descriptor).receive()
+    finally:
+        os.close(descriptor)
+
+
 async def test_regular_files_are_read_and_written(tmp_path: Path) -> None:
     file = tmp_path / "frames"
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT)

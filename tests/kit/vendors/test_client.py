@@ -10,6 +10,7 @@ from typing import TypeAlias
 import anyio
 import anyio.lowlevel
 import attrs
+import httpx2
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
@@ -308,6 +309,21 @@ async def test_a_proxy_that_is_not_there_is_named() -> None:
         await ask(client)
 
     assert f"(withheld)@127.0.0.1:{server.port}: " in str(raised.value)
+    await client.aclose()
+
+
+async def test_an_address_where_nothing_answers_is_said() -> None:
+    class Silent(httpx2.AsyncBaseTransport):
+        async def handle_async_request(
+            self, request: httpx2.Request
+        ) -> httpx2.Response:
+            raise httpx2.ConnectTimeout("timed out")
+
+    client = VendorClient.open("https://acme.example/v1", transport=Silent())
+
+    with pytest.raises(NetworkError, match=r"nothing answered in .* check the address"):
+        await ask(client)
+
     await client.aclose()
 
 

@@ -101,7 +101,8 @@ async def test_a_refusal_of_images_says_what_to_set() -> None:
     blind = json_answer(
         {"error": {"message": "image input is not supported"}}, status=400
     )
-    provider, _ = parrot(blind, blind)
+    locked = json_answer({"error": {"message": "no such key"}}, status=401)
+    provider, _ = parrot(blind, blind, locked)
     picture = Message(role="user", content=[image_block("image/png", "AAAA")])
 
     with pytest.raises(
@@ -111,7 +112,9 @@ async def test_a_refusal_of_images_says_what_to_set() -> None:
         await provider.complete(ChatRequest(messages=[picture]))
     with pytest.raises(LLMError, match="image input is not supported") as raised:
         await provider.complete(ask())
-
+    assert "media" not in str(raised.value)
+    with pytest.raises(LLMError, match="no such key") as raised:
+        await provider.complete(ChatRequest(messages=[picture]))
     assert "media" not in str(raised.value)
 
 

@@ -17,6 +17,7 @@ from amplifier_kit.vendors.responses.items import (
 )
 from amplifier_sdk.content import (
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
@@ -122,6 +123,39 @@ def test_images_go_where_they_stand(source: JSONObject, image: JSONObject) -> No
         {"type": "input_text", "text": "What is this?"},
         {"type": "input_image", "detail": "auto", **image},
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        (
+            {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+            {
+                "filename": "document.pdf",
+                "file_data": "data:application/pdf;base64,JVBERi0=",
+            },
+        ),
+        (
+            {"type": "url", "url": "https://a.example/b.pdf"},
+            {"file_url": "https://a.example/b.pdf"},
+        ),
+        ({"type": "file", "file_id": "file_1"}, {"file_id": "file_1"}),
+    ],
+    ids=["data", "address", "file"],
+)
+def test_documents_go_where_they_stand(source: JSONObject, file: JSONObject) -> None:
+    (item,) = items(Message(role="user", content=[DocumentBlock(source=source)]))
+
+    assert item["content"] == [{"type": "input_file", **file}]
+
+
+def test_a_document_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="the type 'tape' with reel, type"):
+        items(
+            Message(
+                role="user", content=[DocumentBlock(source={"type": "tape", "reel": 1})]
+            )
+        )
 
 
 def test_an_image_of_nothing_is_refused() -> None:
