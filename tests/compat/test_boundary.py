@@ -547,6 +547,39 @@ async def test_no_tool_runs_from_an_answer_that_was_cut_off(
     assert work.call_count == runs
 
 
+async def test_messages_of_one_request_alone_reach_a_provider_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[object]] = []
+    complete = provider.ScriptedProvider.complete
+
+    async def noted(self: object, request: object, **options: object) -> object:
+        asked.append([message.content for message in request.messages])  # type: ignore[attr-defined]
+        return await complete(self, request, **options)
+
+    def once(event: str, data: Data) -> HookResult | None:
+        if len(asked) != 1:
+            return None
+        return HookResult.inject("be brief", role="user", ephemeral=True)
+
+    monkeypatch.setattr(provider.ScriptedProvider, "complete", noted)
+    async with create_test_session(
+        provider=provider,
+        context=amplifier_sdk.BaseContext(),
+        configs={"provider": {"steps": ["one", "two", "three"]}},
+    ) as session:
+        session.coordinator.hooks.register("provider:request", once)
+        for prompt in ("a", "b", "c"):
+            await session.execute(prompt)
+
+    assert [["be brief" in str(each) for each in contents] for contents in asked] == [
+        [False],
+        [False, False, False, True],
+        [False, False, False, False, False],
+    ]
+    assert asked[2][:3] == asked[1][:3]
+
+
 @pytest.mark.parametrize("orchestrator", [None, loop])
 async def test_a_provider_reads_the_calls_of_its_own_answers(
     orchestrator: object, monkeypatch: pytest.MonkeyPatch

@@ -69,26 +69,20 @@ class MessageView(list[MessageDict]):
 
 @final
 class _TypedView(Sequence[Message]):
-    __slots__ = ("_extra", "_messages", "_read")
+    __slots__ = ("_read", "stored")
 
-    def __init__(self, messages: MessageView, extra: tuple[Message, ...]) -> None:
-        self._messages = messages
+    stored: Sequence[MessageDict]
+    """The stored messages that it reads, for whoever caches what it makes of each."""
+
+    def __init__(self, messages: MessageView) -> None:
+        self.stored = messages
         self._read = messages.log.message
-        self._extra = extra
-
-    @property
-    def stored(self) -> Sequence[MessageDict] | None:
-        """The stored messages that it reads, for whoever caches what it makes of each; `None` where it has others."""
-        if self._extra:
-            return None
-        return self._messages
 
     def __len__(self) -> int:
-        return len(self._messages) + len(self._extra)
+        return len(self.stored)
 
     def __iter__(self) -> Iterator[Message]:
-        yield from map(self._read, self._messages)
-        yield from self._extra
+        return map(self._read, self.stored)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -96,20 +90,12 @@ class _TypedView(Sequence[Message]):
     def __getitem__(self, index: _Slice) -> list[Message]: ...
     def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
         if isinstance(index, slice):
-            return [self._at(at) for at in range(*index.indices(len(self)))]
-        return self._at(range(len(self))[index])
-
-    def _at(self, at: int) -> Message:
-        stored = len(self._messages)
-        if at < stored:
-            return self._read(self._messages[at])
-        return self._extra[at - stored]
+            return [*map(self._read, self.stored[index])]
+        return self._read(self.stored[index])
 
 
-def typed(
-    messages: Sequence[MessageDict], extra: Sequence[Message] = ()
-) -> Sequence[Message]:
-    """Read stored messages as `Message` values, with `extra` ones at the end.
+def typed(messages: Sequence[MessageDict]) -> Sequence[Message]:
+    """Read stored messages as `Message` values.
 
     A view converts on demand and caches what it converted; any other sequence is converted now.
 
@@ -117,5 +103,5 @@ def typed(
         ValueError: a message has a role or content that no message can have.
     """
     if isinstance(messages, MessageView):
-        return _TypedView(messages, tuple(extra))
-    return (*(Message.from_dict(message) for message in messages), *extra)
+        return _TypedView(messages)
+    return tuple(map(Message.from_dict, messages))
