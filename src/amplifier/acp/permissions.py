@@ -19,7 +19,7 @@ from amplifier_sdk.events import ToolPre
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.legible import escaped
 
-__all__ = ["AskEditor", "EditorApproval", "OptionKind", "kind_of"]
+__all__ = ["AskEditor", "EditorApproval", "OptionKind", "choose", "kind_of"]
 
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once"]
 AskEditor: TypeAlias = Callable[[JSONObject], Awaitable[JSONValue]]
@@ -37,6 +37,37 @@ def kind_of(option: str) -> OptionKind:
     if words.startswith("allow"):
         return "allow_always"
     return "reject_once"
+
+
+async def choose(
+    ask: AskEditor, call: JSONObject, options: Sequence[tuple[str, OptionKind]]
+) -> int | None:
+    """Return the number of the option that the person chose; `None` for whatever else the editor says.
+
+    Args:
+        ask: asks the editor.
+        call: the call that is asked about, as the editor shows it.
+        options: their names, which may hold what a model chose, and what each does.
+
+    Raises:
+        RpcError: the editor cannot ask.
+    """
+    offered: list[JSONValue] = [
+        {
+            "optionId": str(number),
+            "name": one_line(escaped(name, kept="")),
+            "kind": kind,
+        }
+        for number, (name, kind) in enumerate(options)
+    ]
+    answer = await ask({"toolCall": call, "options": offered})
+    outcome = as_object(as_object(answer).get("outcome"))
+    if outcome.get("outcome") != "selected":
+        return None
+    for number in range(len(options)):
+        if outcome.get("optionId") == str(number):
+            return number
+    return None
 
 
 @attrs.define(eq=False)
@@ -76,29 +107,15 @@ class EditorApproval:
         # what is read of the turn is sent before the question
         await anyio.lowlevel.checkpoint()
         shown = await self._shown(prompt)
-        offered: list[JSONValue] = [
-            {
-                "optionId": str(number),
-                # Options may hold names that a model chose.
-                "name": one_line(escaped(option, kept="")),
-                "kind": kind_of(option),
-            }
-            for number, option in enumerate(options)
-        ]
         try:
-            answer = await self.ask({"toolCall": shown, "options": offered})
+            chosen = await choose(
+                self.ask, shown, [(option, kind_of(option)) for option in options]
+            )
         except RpcError as error:
             raise ApprovalUnavailableError(
                 f"the editor did not ask: {error}"
             ) from error
-        outcome = as_object(as_object(answer).get("outcome"))
-        if outcome.get("outcome") != "selected":
-            return _REFUSAL
-        chosen = outcome.get("optionId")
-        for number, option in enumerate(options):
-            if chosen == str(number):
-                return option
-        return _REFUSAL
+        return _REFUSAL if chosen is None else options[chosen]
 
     async def _shown(self, prompt: str) -> JSONObject:
         """Describe the call that is asked about, with the question as its content."""

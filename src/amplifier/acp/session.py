@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +38,6 @@ from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.reader import read_history
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
-from amplifier.kernel.sessions.answers import AnswerCheck
 from amplifier_kit.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, redactor_of
 from amplifier_kit.rpc.frames import INVALID_PARAMS, INVALID_REQUEST, RpcError
@@ -47,7 +46,6 @@ from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import TurnCancelled, TurnSuspendedError
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
@@ -529,14 +527,9 @@ async def _answer_later(
     turn: _RunningTurn, updates: TurnUpdates, opened: OpenSession, later: LaterTurn
 ) -> StopReason:
     """Run a turn as it was begun; an answer that has to be of a form is checked."""
-    async with AsyncExitStack() as stack:
-        check, metadata = None, None
-        if later.schema is not None:
-            check = AnswerCheck(OutputSchema.of(later.schema))
-            stack.enter_context(check.registered(opened.session.coordinator))
-            metadata = check.metadata
-        stream = opened.stream(later.prompt, typed=later.typed, metadata=metadata)
-        events = await stack.enter_async_context(stream)
+    check = later.check
+    stream = opened.stream(later.prompt, typed=later.typed, check=check)
+    async with stream as events:
         finished = await _show(turn, updates, events)
         if check is not None and finished is not None:
             coordinator = opened.session.coordinator

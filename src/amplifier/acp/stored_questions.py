@@ -15,7 +15,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.acp.errors import explain
-from amplifier.acp.permissions import AskEditor, OptionKind, kind_of
+from amplifier.acp.permissions import AskEditor, OptionKind, choose, kind_of
 from amplifier.acp.tool_calls import CallView, text_content
 from amplifier.acp.updates import Send
 from amplifier.app.questions.answer_commands import SHOWN_ID, answer_command
@@ -27,7 +27,7 @@ from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.rpc.frames import RpcError
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import AmplifierError, QuestionClosedError
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.legible import escaped
 from amplifier_sdk.person_questions import answer_text, choices_of
 from amplifier_sdk.stores import StoredQuestion
@@ -150,27 +150,15 @@ class StoredQuestions:
         self._shown.add(question.question_id)
         await self.send({"sessionUpdate": "tool_call", **shown})
         # what a tool asks for is its own to name
-        is_approval = question.schema is None
-        offered: list[JSONValue] = [
-            {
-                "optionId": str(number),
-                "name": one_line(escaped(option, kept="")),
-                "kind": kind_of(option) if is_approval else _kind_of_choice(option),
-            }
-            for number, option in enumerate(answers)
-        ]
+        kind = kind_of if question.schema is None else _kind_of_choice
         try:
-            answer = await self.ask({"toolCall": shown, "options": offered})
+            chosen = await choose(
+                self.ask, shown, [(option, kind(option)) for option in answers]
+            )
         except RpcError as error:
             await self.tell(f"the editor did not ask: {error}")
             return None
-        outcome = as_object(as_object(answer).get("outcome"))
-        if outcome.get("outcome") != "selected":
-            return None
-        for number, stored in enumerate(answers.values()):
-            if outcome.get("optionId") == str(number):
-                return stored
-        return None
+        return None if chosen is None else [*answers.values()][chosen]
 
     def _call_of(self, question: StoredQuestion) -> JSONObject:
         """Describe what is asked about, with the question as its content."""

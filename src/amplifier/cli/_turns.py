@@ -162,10 +162,7 @@ async def _answer(
                 notice("The turn is over already.")
                 return
             await stack.enter_async_context(later.under_way(opened))
-        if check is None:
-            await play_turn(opened, prompt, writer, interrupts)
-        else:
-            await _play_checked(opened, prompt, writer, interrupts, check)
+        await play_turn(opened, prompt, writer, interrupts, check)
 
 
 def _tell_retry(_: str, data: ProviderRetry) -> None:
@@ -206,47 +203,18 @@ def _check_of(schema: Mapping[str, JSONValue]) -> AnswerCheck:
     return AnswerCheck(OutputSchema.of(schema))
 
 
-async def _play_checked(
+async def play_turn(
     opened: OpenSession,
     prompt: GivenPrompt,
     writer: TurnWriter,
     interrupts: Interrupts,
-    check: AnswerCheck,
+    check: AnswerCheck | None = None,
 ) -> None:
-    """Run one turn whose answer has to fit; it is written when it does.
-
-    Raises:
-        OutputError: no answer did.
-        Exception: as `play_turn`.
-    """
-    session = opened.session
-    silence = SilenceReport(interrupts.group, session.session_id)
-    with (
-        interrupts.turn(session),
-        check.registered(session.coordinator),
-        silence.listening(session.coordinator.hooks),
-    ):
-        async with opened.stream(
-            prompt.shown, typed=prompt.typed, metadata=check.metadata
-        ) as events:
-            async for event in events:
-                silence.break_off()
-                shown = event
-                if isinstance(event, TurnFinished):
-                    value = await check.take(
-                        session.coordinator, event.text, event.usage
-                    )
-                    shown = as_value(event, value)
-                write_checked(writer, shown)
-
-
-async def play_turn(
-    opened: OpenSession, prompt: GivenPrompt, writer: TurnWriter, interrupts: Interrupts
-) -> None:
-    """Run one turn and write its events as they come; Ctrl-C stops it.
+    """Run one turn and write its events as they come, or an answer that has to fit when it does; Ctrl-C stops it.
 
     Raises:
         TurnCancelled: it was stopped before it had an answer.
+        OutputError: no answer fits.
         Exception: whatever ended the turn.
     """
     session = opened.session
@@ -255,7 +223,16 @@ async def play_turn(
         interrupts.turn(session),
         silence.listening(session.coordinator.hooks),
     ):
-        async with opened.stream(prompt.shown, typed=prompt.typed) as events:
+        async with opened.stream(
+            prompt.shown, typed=prompt.typed, check=check
+        ) as events:
             async for event in events:
                 silence.break_off()
-                writer.write(event)
+                if check is None:
+                    writer.write(event)
+                elif isinstance(event, TurnFinished):
+                    coordinator = session.coordinator
+                    value = await check.take(coordinator, event.text, event.usage)
+                    write_checked(writer, as_value(event, value))
+                else:
+                    write_checked(writer, event)

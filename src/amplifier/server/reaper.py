@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from time import time
 from typing import Final
 
@@ -12,7 +13,7 @@ import attrs
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
 from amplifier.server.recorder import EventRecorder
-from amplifier.server.records import is_cancelled, running_turn, with_turn_ended
+from amplifier.server.records import running_turn, wishes_to_cancel, with_turn_ended
 from amplifier.server.retries import Retries
 from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
@@ -90,7 +91,8 @@ class Reaper:
 
     async def _reap(self, tenant: Tenant, session_id: str, turn_id: str) -> None:
         # whoever was asked to cancel it may have met somebody who was about to let go of it
-        if is_cancelled(await tenant.store.questions(session_id), turn_id):
+        asked = await tenant.store.questions(session_id)
+        if any(wishes_to_cancel(asked, turn_id)):
             await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
         # also one that waits: what should continue it may have failed
         elif await self.engine.is_left(tenant, session_id, turn_id):
@@ -101,37 +103,40 @@ class Reaper:
 
 async def end_left_turn(tenant: Tenant, session_id: str) -> None:
     """End the turn of a session unless somebody runs it."""
-    store = tenant.store
-    try:
-        lease = await store.acquire(session_id, owner="reaper", period=_PERIOD)
-    except LeaseHeldError:
-        return
-    try:
-        # read again: it may have ended before the lease was ours
-        record = await store.read_record(session_id)
-        if record is not None:
+    async with _freed(tenant, session_id, "reaper") as (lease, record):
+        if lease is not None:
             await without_left_turn(tenant, lease, record)
-    finally:
-        await release_lease(store, lease)
 
 
 async def end_cancelled_turn(
     engine: TurnEngine, tenant: Tenant, session_id: str, turn_id: str
 ) -> None:
     """End a turn that somebody cancelled, unless somebody runs it now, who sees the wish themselves."""
-    store = tenant.store
-    try:
-        lease = await store.acquire(session_id, owner="server", period=_PERIOD)
-    except LeaseHeldError:
-        return
-    try:
-        record = await store.read_record(session_id)
-        if record is None or running_turn(record) != turn_id:
+    async with _freed(tenant, session_id, "server") as (lease, record):
+        if lease is None or running_turn(record) != turn_id:
             return
         turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
         await close_journal(turn)
-        await end_turn(turn, EventRecorder(store, lease), {"type": "turn_cancelled"})
+        recorder = EventRecorder(tenant.store, lease)
+        await end_turn(turn, recorder, {"type": "turn_cancelled"})
         await engine.forget(turn_id)
+
+
+@asynccontextmanager
+async def _freed(
+    tenant: Tenant, session_id: str, owner: str
+) -> AsyncIterator[tuple[Lease | None, JSONObject]]:
+    """Lease a session that nobody runs, and read its record; there is no lease where somebody does, or it is gone."""
+    store = tenant.store
+    try:
+        lease = await store.acquire(session_id, owner=owner, period=_PERIOD)
+    except LeaseHeldError:
+        yield None, {}
+        return
+    try:
+        # read again: its turn may have ended before the lease was ours
+        record = await store.read_record(session_id)
+        yield (None, {}) if record is None else (lease, record)
     finally:
         await release_lease(store, lease)
 

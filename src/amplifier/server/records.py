@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import Final, cast
 
@@ -26,7 +26,6 @@ __all__ = [
     "STORED_SESSION_SCHEMA",
     "SUMMARY_SCHEMA",
     "described",
-    "is_cancelled",
     "is_open_approval",
     "left_behind",
     "new_record",
@@ -35,6 +34,7 @@ __all__ = [
     "times_left",
     "turns_of",
     "waiting_turn",
+    "wishes_to_cancel",
     "with_new_turn",
     "with_turn_ended",
     "with_turn_left",
@@ -200,11 +200,12 @@ def left_behind(
     ]
 
 
-def is_cancelled(questions: Iterable[StoredQuestion], turn_id: str) -> bool:
-    """Tell whether somebody wished to cancel a turn."""
-    return any(
-        each.answer is not None
-        and each.details.get("kind") == CANCEL
-        and each.details.get("turn_id") == turn_id
-        for each in questions
-    )
+def wishes_to_cancel(
+    questions: Iterable[StoredQuestion], turn_id: str
+) -> Iterator[StoredQuestion]:
+    """Yield the stored questions whose answers say that somebody wishes to cancel a turn."""
+    for each in questions:
+        details = each.details
+        is_ours = details.get("turn_id") == turn_id
+        if is_ours and details.get("kind") == CANCEL and each.answer is not None:
+            yield each

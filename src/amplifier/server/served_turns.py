@@ -34,9 +34,9 @@ from amplifier.server.model_gate import ModelGate
 from amplifier.server.quotas import SharedQuotas
 from amplifier.server.recorder import EventRecorder
 from amplifier.server.records import (
-    CANCEL,
     is_open_approval,
     left_behind,
+    wishes_to_cancel,
     with_turn_ended,
     with_turn_waiting,
 )
@@ -355,12 +355,10 @@ class ServedTurn:
             except UNAVAILABLE:
                 await anyio.sleep(_RETRY)
                 continue
-            for question in questions:
-                details, id_ = question.details, question.question_id
-                is_ours = details.get("turn_id") == turn.turn_id and id_ not in done
-                if is_ours and details.get("kind") == CANCEL and question.answer:
-                    done.add(id_)
-                    await self._cancel(immediate=question.answer == "immediate")
+            for wish in wishes_to_cancel(questions, turn.turn_id):
+                if wish.question_id not in done:
+                    done.add(wish.question_id)
+                    await self._cancel(immediate=wish.answer == "immediate")
             # all that the turn itself writes is a change too
             await anyio.sleep(_NOTICED)
 

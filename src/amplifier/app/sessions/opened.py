@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import TYPE_CHECKING
 
 import anyio
@@ -49,6 +55,7 @@ from amplifier_sdk.media import Prompt, prompt_text
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
+    from amplifier.kernel.sessions.answers import AnswerCheck
     from amplifier.kernel.turn.stream import TurnStream
     from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.delegation import BackgroundTask
@@ -102,6 +109,7 @@ class OpenSession:
         typed: str | None = None,
         written: WrittenText | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
+        check: AnswerCheck | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
 
@@ -110,6 +118,7 @@ class OpenSession:
             typed: the part of its text that the person typed, whose mentions are followed; default all of it.
             written: the part of it that they wrote in a file, whose mentions stay where that file's may lead.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
+            check: keeps the agent at work until its answer is of a form; whoever reads the end calls its `take`.
 
         Yields:
             The turn's events, as `AmplifierSession.stream` does; leaving the block early cancels the turn.
@@ -128,12 +137,17 @@ class OpenSession:
             await self.kept.note_prompt(text)
         self.mentions.expect(text, text if typed is None else typed, written)
         has_begun = False
+        checking: AbstractContextManager[object] = nullcontext()
+        if check is not None:
+            checking = check.registered(self.session.coordinator)
+            metadata = {**(metadata or {}), **check.metadata}
         try:
-            async with self.session.stream(
-                prompt, metadata=metadata, recorded=recorded
-            ) as events:
-                has_begun = True
-                yield events
+            with checking:
+                async with self.session.stream(
+                    prompt, metadata=metadata, recorded=recorded
+                ) as events:
+                    has_begun = True
+                    yield events
         finally:
             # one that was refused leaves the turn that runs, or waits, to its own journal
             if has_begun and not self.left and not self.session.is_suspended:
