@@ -75,22 +75,16 @@ class Insights:
             ("owner", "/audit", self.show_audit),
         )
         for role, path, endpoint in reading:
-            yield (
-                role,
-                Operation(
-                    method="GET", path=path, endpoint=endpoint, answers={200: _OBJECT}
-                ),
-            )
-        yield (
-            "owner",
-            Operation(
-                method="GET",
-                path="/metrics",
-                endpoint=self.show_metrics,
-                answers={200: {"type": "string"}},
-                media_type="text/plain",
-            ),
+            yield role, Operation("GET", path, endpoint, {200: _OBJECT})
+        text: JSONObject = {"type": "string"}
+        metrics = Operation(
+            "GET",
+            "/metrics",
+            self.show_metrics,
+            {200: text},
+            media_type="text/plain",
         )
+        yield "owner", metrics
 
     async def show_caller(self, _request: Request, client: Client) -> Response:
         """Show whose token it is."""

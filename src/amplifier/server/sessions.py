@@ -58,7 +58,7 @@ from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.operations import Operation
 from amplifier.serving.prompts import read_prompt
-from amplifier.serving.routes import EVENT_FRAME, CancelRequest
+from amplifier.serving.routes import EVENT_FRAME, LAST_EVENT, CancelRequest
 from amplifier.serving.schema import TURN_SCHEMA
 from amplifier.serving.tokens import Client
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -78,6 +78,8 @@ _RETRY: Final = 0.05
 _MINUTES: Final[Mapping[Priority, int]] = {"high": 0, "normal": 10, "low": 20}
 """How far behind others a turn is in a queue."""
 
+_ONE: Final = "/sessions/{session_id}"
+_TURN: Final = f"{_ONE}/turns/{{turn_id}}"
 _TEXT: Final[JSONObject] = {"type": "string"}
 _NEW_TURN: Final = OutputSchema.of(NewTurn).schema
 _APPROVAL: Final = OutputSchema.of(QuestionAnswer).schema
@@ -106,105 +108,66 @@ class StoredSessions:
 
     def operations(self) -> Iterator[tuple[Role, Operation]]:
         """Describe them all, each with the role that it needs."""
-        one = "/sessions/{session_id}"
-        turn = f"{one}/turns/{{turn_id}}"
+        for each in self._read_operations():
+            yield "reader", each
+        for each in self._operations_of_operators():
+            yield "operator", each
+        delete = Operation(
+            "DELETE", _ONE, self.delete_session, {204: None}, errors=(409,)
+        )
+        yield "owner", delete
+
+    def _read_operations(self) -> Iterator[Operation]:
         numbers: JSONObject = {"type": "integer", "minimum": 1, "maximum": 200}
-        yield (
-            "reader",
-            Operation(
-                method="GET",
-                path="/sessions",
-                endpoint=self.list_sessions,
-                answers={200: _list_of("sessions", SUMMARY_SCHEMA)},
-                parameters={
-                    "search": {**_TEXT, "maxLength": 200},
-                    "limit": numbers,
-                },
-                errors=(422,),
-            ),
+        yield Operation(
+            "GET",
+            "/sessions",
+            self.list_sessions,
+            {200: _list_of("sessions", SUMMARY_SCHEMA)},
+            parameters={"search": {**_TEXT, "maxLength": 200}, "limit": numbers},
+            errors=(422,),
         )
-        yield (
-            "operator",
-            Operation(
-                method="POST",
-                path="/sessions",
-                endpoint=self.begin_session,
-                body=OutputSchema.of(NewSession).schema,
-                answers={201: STORED_SESSION_SCHEMA},
-            ),
+        yield Operation("GET", _ONE, self.show_session, {200: STORED_SESSION_SCHEMA})
+        yield Operation("GET", _TURN, self.show_turn, {200: TURN_SCHEMA})
+        yield Operation(
+            "GET",
+            f"{_ONE}/events",
+            self.read_events,
+            {},
+            streamed=EVENT_FRAME,
+            headers=LAST_EVENT,
         )
-        yield (
-            "reader",
-            Operation(
-                method="GET",
-                path=one,
-                endpoint=self.show_session,
-                answers={200: STORED_SESSION_SCHEMA},
-            ),
+
+    def _operations_of_operators(self) -> Iterator[Operation]:
+        yield Operation(
+            "POST",
+            "/sessions",
+            self.begin_session,
+            {201: STORED_SESSION_SCHEMA},
+            body=OutputSchema.of(NewSession).schema,
         )
-        yield (
-            "owner",
-            Operation(
-                method="DELETE",
-                path=one,
-                endpoint=self.delete_session,
-                answers={204: None},
-                errors=(409,),
-            ),
+        yield Operation(
+            "POST",
+            f"{_ONE}/turns",
+            self.begin_turn,
+            {202: TURN_SCHEMA},
+            body=_NEW_TURN,
+            errors=(409,),
         )
-        yield (
-            "operator",
-            Operation(
-                method="POST",
-                path=f"{one}/turns",
-                endpoint=self.begin_turn,
-                body=_NEW_TURN,
-                answers={202: TURN_SCHEMA},
-                errors=(409,),
-            ),
+        yield Operation(
+            "POST",
+            f"{_TURN}/cancel",
+            self.cancel_turn,
+            {202: TURN_SCHEMA},
+            body=OutputSchema.of(CancelRequest).schema,
         )
-        yield (
-            "reader",
-            Operation(
-                method="GET",
-                path=turn,
-                endpoint=self.show_turn,
-                answers={200: TURN_SCHEMA},
-            ),
-        )
-        yield (
-            "operator",
-            Operation(
-                method="POST",
-                path=f"{turn}/cancel",
-                endpoint=self.cancel_turn,
-                body=OutputSchema.of(CancelRequest).schema,
-                answers={202: TURN_SCHEMA},
-            ),
-        )
-        yield (
-            "reader",
-            Operation(
-                method="GET",
-                path=f"{one}/events",
-                endpoint=self.read_events,
-                answers={},
-                streamed=EVENT_FRAME,
-                headers={
-                    "Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}
-                },
-            ),
-        )
-        yield (
-            "operator",
-            Operation(
-                method="POST",
-                path=f"{one}/approvals/{{approval_id}}",
-                endpoint=self.answer_approval,
-                body=_APPROVAL,
-                answers={204: None},
-                errors=(409,),
-            ),
+        yield Operation(
+            "POST",
+            f"{_ONE}/approvals/{{approval_id}}",
+            self.answer_approval,
+            {204: None},
+            body=_APPROVAL,
+            errors=(409,),
         )
 
     # -- sessions

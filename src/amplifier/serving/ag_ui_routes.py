@@ -119,11 +119,11 @@ class AgUiRoutes:
     def operations(self) -> Iterator[Operation]:
         """Describe it."""
         yield Operation(
-            method="POST",
-            path="/ag-ui",
-            endpoint=self.run_agent,
+            "POST",
+            "/ag-ui",
+            self.run_agent,
+            {},
             body=OutputSchema.of(RunInput).schema,
-            answers={},
             streamed=_OBJECT,
             errors=(409, 503),
         )

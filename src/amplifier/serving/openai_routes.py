@@ -46,27 +46,22 @@ class OpenAIRoutes:
 
     def operations(self) -> Iterator[Operation]:
         """Describe them all."""
+        yield Operation("GET", "/v1/models", self.list_models, {200: _OBJECT})
         yield Operation(
-            method="GET",
-            path="/v1/models",
-            endpoint=self.list_models,
-            answers={200: _OBJECT},
-        )
-        yield Operation(
-            method="POST",
-            path="/v1/chat/completions",
-            endpoint=self.complete_chat,
+            "POST",
+            "/v1/chat/completions",
+            self.complete_chat,
+            {200: _OBJECT},
             body=OutputSchema.of(ChatRequestBody).schema,
-            answers={200: _OBJECT},
             streamed=_OBJECT,
             errors=(409, 502, 503),
         )
         yield Operation(
-            method="POST",
-            path="/v1/responses",
-            endpoint=self.create_response,
+            "POST",
+            "/v1/responses",
+            self.create_response,
+            {200: _OBJECT},
             body=OutputSchema.of(ResponseRequestBody).schema,
-            answers={200: _OBJECT},
             streamed=_OBJECT,
             errors=(409, 502, 503),
         )

@@ -24,7 +24,7 @@ Endpoint: TypeAlias = Callable[[Request, Client], Awaitable[Response]]
 EVENT_STREAM: Final = "text/event-stream"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Operation:
     """One thing that a client may ask for.
 
@@ -32,8 +32,8 @@ class Operation:
         method: the HTTP method.
         path: the address, with its parameters in braces.
         endpoint: answers it; its docstring says what it does.
-        body: the JSON Schema of the request's body; `None` where there is none.
         answers: the JSON Schema of each answer by its status; `None` is an answer without a body.
+        body: the JSON Schema of the request's body; `None` where there is none.
         media_type: of the answers.
         streamed: the JSON Schema of one server-sent event, where the answer may be a stream of them.
         errors: the statuses of the errors that are its own.
@@ -44,13 +44,13 @@ class Operation:
     method: str
     path: str
     endpoint: Endpoint
-    body: JSONObject | None = None
     answers: Mapping[int, JSONObject | None]
-    media_type: str = "application/json"
-    streamed: JSONObject | None = None
-    errors: Sequence[int] = ()
-    headers: Mapping[str, JSONObject] = attrs.field(factory=dict)
-    parameters: Mapping[str, JSONObject] = attrs.field(factory=dict)
+    body: JSONObject | None = attrs.field(default=None, kw_only=True)
+    media_type: str = attrs.field(default="application/json", kw_only=True)
+    streamed: JSONObject | None = attrs.field(default=None, kw_only=True)
+    errors: Sequence[int] = attrs.field(default=(), kw_only=True)
+    headers: Mapping[str, JSONObject] = attrs.field(factory=dict, kw_only=True)
+    parameters: Mapping[str, JSONObject] = attrs.field(factory=dict, kw_only=True)
 
 
 class Identifies(Protocol):

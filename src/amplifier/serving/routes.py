@@ -24,6 +24,7 @@ from amplifier_sdk.output_schema import OutputSchema
 
 __all__ = [
     "EVENT_FRAME",
+    "LAST_EVENT",
     "ApprovalAnswer",
     "CancelRequest",
     "SessionRequest",
@@ -45,6 +46,11 @@ EVENT_FRAME: Final[JSONObject] = {
     "required": ["data"],
 }
 """One of the server-sent events of a turn."""
+
+LAST_EVENT: Final[dict[str, JSONObject]] = {
+    "Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}
+}
+"""The header by which a reader says which of them it has."""
 
 
 @attrs.frozen(kw_only=True)
@@ -100,69 +106,50 @@ class SessionRoutes:
             "properties": {"sessions": listed},
             "required": ["sessions"],
         }
+        yield Operation("GET", "/sessions", self.list_sessions, {200: table})
         yield Operation(
-            method="GET",
-            path="/sessions",
-            endpoint=self.list_sessions,
-            answers={200: table},
-        )
-        yield Operation(
-            method="POST",
-            path="/sessions",
-            endpoint=self.begin_session,
+            "POST",
+            "/sessions",
+            self.begin_session,
+            {201: SESSION_SCHEMA},
             body=_schema(SessionRequest),
-            answers={201: SESSION_SCHEMA},
             errors=(409, 503),
         )
+        yield Operation("GET", one, self.show_session, {200: SESSION_SCHEMA})
+        yield Operation("DELETE", one, self.close_session, {204: None})
         yield Operation(
-            method="GET",
-            path=one,
-            endpoint=self.show_session,
-            answers={200: SESSION_SCHEMA},
-        )
-        yield Operation(
-            method="DELETE",
-            path=one,
-            endpoint=self.close_session,
-            answers={204: None},
-        )
-        yield Operation(
-            method="POST",
-            path=f"{one}/turns",
-            endpoint=self.begin_turn,
+            "POST",
+            f"{one}/turns",
+            self.begin_turn,
+            {202: TURN_SCHEMA},
             body=_schema(TurnRequest),
-            answers={202: TURN_SCHEMA},
             streamed=EVENT_FRAME,
             errors=(409, 503),
         )
+        yield Operation("GET", turn, self.show_turn, {200: TURN_SCHEMA})
         yield Operation(
-            method="GET",
-            path=turn,
-            endpoint=self.show_turn,
-            answers={200: TURN_SCHEMA},
-        )
-        yield Operation(
-            method="GET",
-            path=f"{turn}/events",
-            endpoint=self.read_events,
-            answers={204: None},
+            "GET",
+            f"{turn}/events",
+            self.read_events,
+            {204: None},
             streamed=EVENT_FRAME,
             errors=(503,),
-            headers={"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}},
+            headers=LAST_EVENT,
         )
+        cancel, approval = f"{turn}/cancel", f"{one}/approvals/{{approval_id}}"
         yield Operation(
-            method="POST",
-            path=f"{turn}/cancel",
-            endpoint=self.cancel_turn,
+            "POST",
+            cancel,
+            self.cancel_turn,
+            {202: TURN_SCHEMA},
             body=_schema(CancelRequest),
-            answers={202: TURN_SCHEMA},
         )
         yield Operation(
-            method="POST",
-            path=f"{one}/approvals/{{approval_id}}",
-            endpoint=self.answer_approval,
+            "POST",
+            approval,
+            self.answer_approval,
+            {204: None},
             body=_schema(ApprovalAnswer),
-            answers={204: None},
         )
 
     # -- sessions

@@ -36,10 +36,10 @@ class ServerRoutes:
     def operations(self) -> Iterator[Operation]:
         """Describe those that need a token."""
         yield Operation(
-            method="GET",
-            path="/metrics",
-            endpoint=self.show_metrics,
-            answers={200: {"type": "string"}},
+            "GET",
+            "/metrics",
+            self.show_metrics,
+            {200: {"type": "string"}},
             media_type="text/plain",
             errors=(403,),
         )
