@@ -295,29 +295,16 @@ async def open_session(
         kept = None
         if store is not None:
             kept = await stack.enter_async_context(_stored(composition, record, store))
-        recorded = _recorded(kept, turn_id)
-        before, cut_off = await _account(store, kept, recorded)
-        session = AmplifierSession(
-            composition.plan,
-            session_id=record.session_id,
-            parent_id=record.parent_id,
-            approval_system=approval,
-            display_system=display,
-            is_resumed=_has_history(kept),
-            spent=before,
-        )
-        opened = OpenSession(
-            session,
+        opened = await _made(
             composition,
-            _mentions(composition),
-            kept,
+            record,
             store,
-            cut_off=cut_off,
-            turn=recorded,
-            has_turn=_has_ended(kept, turn_id),
-            left=await _left(kept, recorded),
-            spent_before=before,
+            kept,
+            approval=approval,
+            display=display,
+            turn_id=turn_id,
         )
+        session = opened.session
         # Before the modules are mounted: they may ask for capabilities as soon as they
         # are.
         await _equip(opened, store)
@@ -335,14 +322,54 @@ async def open_session(
         if needs_provider:
             _require_provider(session)
         _require_tools(session, composition, first_tool)
-        # The history first, the instruction after it: it is built anew and replaces the
-        # one that was stored.
-        await restore(opened, store)
-        await instruct(opened)
-        if kept is not None:
-            await kept.describe(describe(composition))
-            await opened.record_composition()
+        await _begin_with_history(opened)
         yield opened
+
+
+async def _made(
+    composition: Composition,
+    record: SessionRecord,
+    store: SessionStore | None,
+    kept: KeptSession | None,
+    *,
+    approval: ApprovalSystem | None,
+    display: DisplaySystem | None,
+    turn_id: str | None,
+) -> OpenSession:
+    """Make a session, without its modules, of what it is made of and what is stored of it."""
+    recorded = _recorded(kept, turn_id)
+    before, cut_off = await _account(store, kept, recorded)
+    session = AmplifierSession(
+        composition.plan,
+        session_id=record.session_id,
+        parent_id=record.parent_id,
+        approval_system=approval,
+        display_system=display,
+        is_resumed=_has_history(kept),
+        spent=before,
+    )
+    return OpenSession(
+        session,
+        composition,
+        _mentions(composition),
+        kept,
+        store,
+        cut_off=cut_off,
+        turn=recorded,
+        has_turn=_has_ended(kept, turn_id),
+        left=await _left(kept, recorded),
+        spent_before=before,
+    )
+
+
+async def _begin_with_history(opened: OpenSession) -> None:
+    # The history first, the instruction after it: it is built anew and replaces the
+    # one that was stored.
+    await restore(opened, opened.store)
+    await instruct(opened)
+    if opened.kept is not None:
+        await opened.kept.describe(describe(opened.composition))
+        await opened.record_composition()
 
 
 @asynccontextmanager

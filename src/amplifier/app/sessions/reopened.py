@@ -176,23 +176,12 @@ def _restored(
         ],
         subject,
     )
-    provider = options.provider or recorded.provider
     chosen = PlanOptions(
         profile=recorded.profile or "",
-        provider=provider,
+        provider=options.provider or recorded.provider,
         model=options.model or recorded.model,
     )
-    if recorded.plan_file is not None:
-        # Neither a profile nor the settings reach a plan file, so there is nothing of
-        # now that could restrict it.
-        present = bare_composition(places, session=folder)
-        now: Mapping[str, JSONValue] = _plan_file_of(recorded)
-    else:
-        present = compose(chosen, places, session=folder)
-        if recorded.is_literal:
-            now = present.plan
-        else:
-            now = present.written
+    present, now = _present(recorded, chosen, places, folder)
     plan = choose_from(recorded.plan, now, options)
     restricted = Restricted(plan=plan)
     if recorded.plan_file is None:
@@ -226,6 +215,18 @@ def _restored(
         composition=composition,
         notices=tuple(_notices(recorded, restricted, now, options)),
     )
+
+
+def _present(
+    recorded: RecordedComposition, chosen: PlanOptions, places: Places, folder: Path
+) -> tuple[Composition, Mapping[str, JSONValue]]:
+    """Return what such a session would be made of now, and the plan of it that may restrict the recorded one."""
+    if recorded.plan_file is not None:
+        # Neither a profile nor the settings reach a plan file, so there is nothing of
+        # now that could restrict it.
+        return bare_composition(places, session=folder), _plan_file_of(recorded)
+    present = compose(chosen, places, session=folder)
+    return present, present.plan if recorded.is_literal else present.written
 
 
 def _notices(
