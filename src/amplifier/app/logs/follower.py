@@ -38,8 +38,9 @@ class FollowedLog:
     def skip_to(self, snapshot: LogSnapshot) -> None:
         """Begin where a snapshot of the log ended; it is not read any more."""
         if snapshot.newest is not None:
-            self._handle = _duplicate(snapshot.newest)
-            self._handle.seek(snapshot.end)
+            handle, end = snapshot.newest
+            self._handle = _duplicate(handle)
+            self._handle.seek(end)
 
     def read_new(self) -> list[LogLine]:
         """Return the lines that came since; call it in a thread."""

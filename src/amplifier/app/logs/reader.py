@@ -84,17 +84,10 @@ class LogSnapshot:
         return taken
 
     @property
-    def end(self) -> int:
-        """Where the last whole line of the newest file ends, in bytes."""
+    def newest(self) -> tuple[BinaryIO, int] | None:
+        """The newest file, open as long as the snapshot, and where its last whole line ends; `None` for none."""
         if self._parts:
-            return self._parts[-1].end
-        return 0
-
-    @property
-    def newest(self) -> BinaryIO | None:
-        """The newest file, which is open as long as the snapshot; `None` for none."""
-        if self._parts:
-            return self._parts[-1].handle
+            return self._parts[-1].handle, self._parts[-1].end
         return None
 
     def forwards(
