@@ -152,11 +152,7 @@ def _named(
         isinstance(item, str) and item.strip() for item in value
     )
     if not is_list and not (isinstance(value, str) and value.strip()):
-        problems.append(
-            Problem(
-                name,
-                f"names of tools, [] for none; leave it out for all; got {value!r:.80}",
-            )
-        )
+        told = f"names of tools, [] for none; leave it out for all; got {value!r:.80}"
+        problems.append(Problem(name, told))
         return ()
     return read.words(name) or ()

@@ -71,7 +71,7 @@ class PrivateFile:
             try:
                 # read under the lock, or two writers would each undo the other's
                 # change
-                content = change(self._read(folder, missing_ok=True))
+                content = change(self._read(folder))
                 data = json.dumps(
                     content, indent=1, sort_keys=True, ensure_ascii=True
                 ).encode()
@@ -85,13 +85,11 @@ class PrivateFile:
                 lock.release()
         return content
 
-    def _read(self, folder: int, *, missing_ok: bool = False) -> JSONValue:
+    def _read(self, folder: int) -> JSONValue:
         try:
             handle = os.open(self.path.name, READ, dir_fd=folder)
         except FileNotFoundError:
-            if missing_ok:
-                return None
-            raise
+            return None
         try:
             require_private(self.path, os.fstat(handle))
             with open(handle, "rb", closefd=False) as file:

@@ -260,10 +260,9 @@ class _Walk:
     ) -> JSONValue:
         """Copy an item of a list; behind an option such as `--password`, or a name in a pair, it may be a secret."""
         item, before = items[index], items[index - 1] if index else None
+        inner = str(index)
         if path:
             inner = f"{path}.{index}"
-        else:
-            inner = str(index)
         # `["--password", "x"]` and `["password", "x"]` name their secret by
         # position
         if isinstance(item, str) and isinstance(before, str) and self._names(inner):

@@ -118,10 +118,9 @@ def _strings(value: JSONValue) -> Iterator[str]:
 
 def _take(value: dict[str, JSONValue], found: References) -> None:
     command, arguments = value.get("command"), value.get("args")
+    words = as_list(command)
     if isinstance(command, str):
         words = [command]
-    else:
-        words = command if isinstance(command, list) else []
     rest = as_list(arguments)
     if isinstance(command, str) and not rest:
         found.commands.append(command)
