@@ -51,7 +51,8 @@ class SetupDecision:
 def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
     """Return the provider that a person most likely wants: one whose key is there, else the one that needs none.
 
-    Of several it is the one that new sessions ask first.
+    Args:
+        states: the providers, the one that new sessions ask first.
     """
     sound = [state for state in states if not state.problem]
     keyed = [

@@ -123,7 +123,12 @@ def _is_search(name: str, arguments: Mapping[str, JSONValue]) -> bool:
 
 @attrs.frozen(kw_only=True)
 class _Reader:
-    """Reads the arguments of one call, which may search what it names, or take a path for the one that it is."""
+    """Reads the arguments of one call.
+
+    Args:
+        searches: whether the call searches what it names.
+        is_literal: whether a path is taken for the one that it is.
+    """
 
     searches: bool
     is_literal: bool

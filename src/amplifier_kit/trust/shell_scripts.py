@@ -262,7 +262,13 @@ class _ShellScan:
                 self._script(name, words[index + 1 :])
 
     def _script(self, name: str, words: Sequence[str], *, is_fed: bool = False) -> None:
-        """Read what an interpreter is given: a text, a module, or a file; `is_fed` says that there are more words."""
+        """Read what an interpreter is given: a text, a module, or a file.
+
+        Args:
+            name: the interpreter.
+            words: its arguments.
+            is_fed: whether it is given others than these as well.
+        """
         is_value = False
         for index, word in enumerate(words):
             if (

@@ -29,7 +29,11 @@ _REMEDY: Final = (
 
 
 def widening(plan: JSONObject) -> Iterator[Problem]:
-    """Yield what the partial plan of an agent's file says that could give it more than its session has."""
+    """Yield what a partial plan says that could give an agent more than its session has.
+
+    Args:
+        plan: what the agent's file says.
+    """
     for key in sorted(set(plan) - _KEYS):
         yield Problem(key, _REMEDY)
     for key, value in sorted(as_object(plan.get("session")).items()):
@@ -48,7 +52,12 @@ def widening(plan: JSONObject) -> Iterator[Problem]:
 
 
 def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
-    """Yield the modules that a partial plan names and the plan of its session does not have."""
+    """Yield the modules that a partial plan names and the plan of its session does not have.
+
+    Args:
+        plan: what the agent's file says.
+        session: the plan of the session that delegates to it.
+    """
     for section in ("providers", "tools"):
         known = frozenset(_instances(session.get(section)))
         for name, instance in _instances(plan.get(section)):

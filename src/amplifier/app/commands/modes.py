@@ -35,6 +35,9 @@ class PlanMode:
     """Refuses the tools of a session that do anything but read, by what they say of their effects.
 
     A tool that does not say what it does is refused as well. While the mode is off nothing is registered.
+
+    Args:
+        coordinator: the session's.
     """
 
     coordinator: Coordinator

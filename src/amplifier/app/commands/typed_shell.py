@@ -33,7 +33,11 @@ _ORCHESTRATOR: Final = "orchestrator"
 
 @attrs.define(eq=False)
 class _ShellTurn:
-    """A loop that runs one command and writes it to the conversation with its output; it asks no model."""
+    """A loop that runs one command and writes it to the conversation with its output; it asks no model.
+
+    Args:
+        command: the shell text.
+    """
 
     name: ClassVar[str] = "typed-shell"
     needs_provider: ClassVar[bool] = False
@@ -62,6 +66,10 @@ class _ShellTurn:
 @asynccontextmanager
 async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
     """Run a command in a turn of its own, through everything that guards a model's call of the shell.
+
+    Args:
+        talk: the conversation.
+        command: the shell text.
 
     Yields:
         The turn's events.

@@ -50,7 +50,12 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
 
 
 def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding]:
-    """Look at what of the project's folder is withheld, and whether what was trusted can be read."""
+    """Look at what of the project's folder is withheld, and whether what was trusted can be read.
+
+    Args:
+        places: where the project is.
+        project: which of its files may be used.
+    """
     try:
         grants = TrustStore.in_home().list()
     except (OSError, ValueError) as error:

@@ -36,7 +36,11 @@ _ASIDE: Final = re.compile(
 
 @attrs.frozen
 class FetchedFolders:
-    """The folders of one lock file, which stand in the folder of its kind beside it. Its functions block."""
+    """The folders of one lock file. Its functions block.
+
+    Args:
+        lock: what is installed; it stands in the folder of its kind, beside the lock file.
+    """
 
     lock: FetchedLock
 

@@ -88,7 +88,11 @@ class Instructions:
     notices: tuple[str, ...] = ()
 
     def text(self, shown: Collection[str] = ()) -> str:
-        """Return what a model reads of them, but for files whose paths it is shown elsewhere."""
+        """Return what a model reads of them.
+
+        Args:
+            shown: the paths of files that it reads elsewhere.
+        """
         files = (file for file in self.files if str(file.path) not in shown)
         return "\n\n".join(file.block() for file in files)
 

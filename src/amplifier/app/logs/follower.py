@@ -28,7 +28,11 @@ _BLOCK: Final = 262_144
 
 @attrs.define(eq=False)
 class FollowedLog:
-    """A log from a place on, in a file that may not be there yet; `close` closes it."""
+    """A log from a place on; `close` closes its file.
+
+    Args:
+        path: its file, which may not be there yet.
+    """
 
     path: Path
     _handle: BinaryIO | None = None

@@ -27,7 +27,8 @@ _LATEST: Final = "~"
 class Logs:
     """Logs as they are at one moment, merged; a context manager, whose end closes their files.
 
-    `damaged` counts the lines that were no records, of those decoded so far.
+    Args:
+        damaged: how many lines were no records, of those decoded so far.
     """
 
     _snapshots: list[LogSnapshot]

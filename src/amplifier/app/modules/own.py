@@ -82,6 +82,10 @@ def _nearest(module: str, known: Sequence[str]) -> str | None:
 
 
 def list_modules(kind: str | None = None) -> list[ModuleInfo]:
-    """List the modules, of a type or all, that are installed or lie below `AMPLIFIER_MODULES`, sorted by id."""
+    """List the modules that are installed or lie below `AMPLIFIER_MODULES`, sorted by id.
+
+    Args:
+        kind: only modules of this type.
+    """
     found = ModuleLoader().discover()
     return [module for module in found if kind in {None, module.type}]

@@ -103,7 +103,11 @@ class Chain:
         return None, name
 
     def follow(self, file: ProfileFile, trail: tuple[ProfileFile, ...] = ()) -> None:
-        """Add a file, reached through those of a trail, behind all that it builds on.
+        """Add a file behind all that it builds on.
+
+        Args:
+            file: the file.
+            trail: the files through which it was reached.
 
         Raises:
             ConfigError: a base cannot be used, there are too many, or a file builds on

@@ -193,7 +193,11 @@ class ProjectFiles:
         return data
 
     def require_own(self, path: Path, other: Path) -> None:
-        """Refuse `other`, a file of the project that one of its own, `path`, names: trusting those does not cover it.
+        """Refuse a file of the project that one of its own names, and that trusting those does not cover.
+
+        Args:
+            path: the file that names the other.
+            other: the file that is named.
 
         Raises:
             ConfigError: says where it would have to stand.
@@ -223,7 +227,12 @@ class UnreadFile:
 
 
 def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadFile]:
-    """Return the files of a project that would take effect if the plan had the module that reads them."""
+    """Return the files of a project that would take effect if the plan had the module that reads them.
+
+    Args:
+        root: the project's folder.
+        plan: the session's mount plan.
+    """
     mounted = {entry.get("module") for _, entry in named_modules(plan)}
     return [
         UnreadFile(path, module)

@@ -28,7 +28,11 @@ _SHORT: Final = 8
 
 @attrs.define(eq=False)
 class ProjectPaths:
-    """Lists what is below a folder, at most 50,000 entries, breadth first; links are listed and not followed."""
+    """Lists what is below a folder, at most 50,000 entries, breadth first; links are listed and not followed.
+
+    Args:
+        folder: the folder.
+    """
 
     folder: Path
     _listed: Sequence[str] = ()

@@ -67,7 +67,12 @@ class InstallableProvider:
 def installable_providers(
     installed: Collection[str], environ: Mapping[str, str] = os.environ
 ) -> list[InstallableProvider]:
-    """Return the providers that are not installed, those whose key is set first."""
+    """Return the providers that are not installed, those whose key is set first.
+
+    Args:
+        installed: the ids of the modules that are.
+        environ: where keys may be set.
+    """
     found = [
         InstallableProvider(
             module=module,

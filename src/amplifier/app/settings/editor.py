@@ -254,9 +254,13 @@ def _misplaced(key: Key, part: str | int) -> AmplifierError:
 
 
 def cut_entry(text: str, key: Sequence[str | int]) -> str | None:
-    """Return sound YAML without an entry, and without the mappings that it leaves empty; `None` where lines do not do.
+    """Return a text without an entry, and without the mappings that it leaves empty; `None` where lines do not do.
 
     Nothing is known of anchors: the caller checks what the result means.
+
+    Args:
+        text: sound YAML.
+        key: names and indexes from the outside in.
     """
     entry = _entry(yaml.compose(text, Loader=yaml.CSafeLoader), key)
     if entry is None or entry.holder.flow_style:

@@ -13,7 +13,12 @@ __all__ = ["anchor_source", "anchor_sources"]
 
 
 def anchor_sources(plan: JSONObject, base: Path) -> JSONObject:
-    """Return a plan whose relative paths under `source` start from its file's folder, those of its agents included."""
+    """Return a plan whose relative paths under `source` are absolute, those of its agents included.
+
+    Args:
+        plan: a mount plan; it is not changed.
+        base: the folder of the file in which the plan stands.
+    """
     return {section: _section(section, value, base) for section, value in plan.items()}
 
 

@@ -24,6 +24,10 @@ _KINDS: Final = ("settings", "profiles", "agents", "modules")
 def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     """Return a copy of a folder or archive as it was trusted; `None` for one that the project does not name. Blocks.
 
+    Args:
+        project: what of the project's folder may be used.
+        path: what is to be imported.
+
     Raises:
         ConfigError: it is none that a person trusted.
         OSError: the copy cannot be written.

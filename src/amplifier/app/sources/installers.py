@@ -55,6 +55,10 @@ class Installer:
     def install(self, location: PackageLocation, *, offline: bool = False) -> None:
         """Install a package into this interpreter's environment; the function blocks.
 
+        Args:
+            location: the package.
+            offline: whether nothing may be fetched.
+
         Raises:
             FetchError: the tool cannot be run, or says why it failed.
         """
@@ -64,6 +68,9 @@ class Installer:
 
     def install_own(self, requirement: str) -> None:
         """Install a distribution of Amplifier's own, from where this one came from; the function blocks.
+
+        Args:
+            requirement: its name.
 
         Raises:
             FetchError: the tool cannot be run, or says why it failed.

@@ -90,7 +90,12 @@ class _Debt:
         return added(self.spent, {"children": 1})
 
     def is_open_in(self, turn: InterruptedTurn, running: Sequence[str]) -> bool:
-        """Return whether a turn of the parent, or of those it was joined with, owes it and does not count it yet."""
+        """Return whether a turn of the parent owes it and does not count it yet.
+
+        Args:
+            turn: the parent's.
+            running: its id, and those of others that it was joined with.
+        """
         if (self.child, self.turn_id) in turn.children:
             return False
         return self.works_for is None or self.works_for in running

@@ -54,7 +54,11 @@ CREATE TABLE IF NOT EXISTS pauses (account TEXT PRIMARY KEY, until REAL) WITHOUT
 
 @attrs.frozen(eq=False)
 class FileQuotas:
-    """The accounts of a file, made when something is first reserved or paused, as `amplifier_kit.quotas.QuotaStore`."""
+    """The accounts of a file as `amplifier_kit.quotas.QuotaStore`.
+
+    Args:
+        path: the file; it is made when something is first reserved or paused.
+    """
 
     path: Path
 

@@ -63,9 +63,12 @@ _OTHERS: Final = frozenset({METADATA, JOURNAL, TRANSCRIPT, EVENTS, LEASE, QUESTI
 
 @attrs.frozen
 class FileSessionStore:
-    """The sessions of a project, `files`, as `amplifier_sdk.stores.SessionStore`.
+    """The sessions of a project as `amplifier_sdk.stores.SessionStore`.
 
     What a process has open with `ProjectSessions.open` it alone writes, and what is leased here no process opens.
+
+    Args:
+        files: the sessions.
     """
 
     files: ProjectSessions

@@ -84,7 +84,11 @@ class IndexRow(NamedTuple):
 
 @attrs.frozen
 class SessionIndex:
-    """The index in a file. No method raises where the file is missing, damaged, locked, or may not be written."""
+    """The index in a file. No method raises where the file is missing, damaged, locked, or may not be written.
+
+    Args:
+        path: the file.
+    """
 
     path: Path
 

@@ -71,7 +71,11 @@ class InterruptedTurn:
     works_for: str | None = None
 
     def total(self, before: Amounts) -> Amounts:
-        """Return what the session has spent by the end of the turn; its record, `before`, may be newer."""
+        """Return what the session has spent by the end of the turn.
+
+        Args:
+            before: what its record says, which may be newer.
+        """
         known = before if self.spending is None else self.spending
         return highest(before, added(known, *self.owed))
 

@@ -105,7 +105,12 @@ class FileJournal:
         return cls(log, read_turns(records), records)
 
     def recorded(self, turn_id: str, before: Amounts) -> RecordedTurn | None:
-        """Return what it had, when opened, of a turn that had not ended, `None` of others; `before` was spent then."""
+        """Return what it had of a turn, the last one and not ended, when it was opened; `None` of any other.
+
+        Args:
+            turn_id: the turn.
+            before: what the session had spent before the turn.
+        """
         if not self.turns:
             return None
         last = self.turns[-1]

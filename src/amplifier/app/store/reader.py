@@ -63,7 +63,11 @@ class StoredHistory:
         return [line.message for line in self.lines]
 
     def problems(self, *, is_open: bool = False) -> tuple[tuple[str, str], ...]:
-        """Say what could not be read, by the name of its file; in a session that is open a line may be half written."""
+        """Say what could not be read, by the name of its file.
+
+        Args:
+            is_open: a process has the session, and a line may be half written.
+        """
         return tuple(
             (file, f"line {piece.line}: {piece.reason}")
             for file, piece in self.damage

@@ -116,7 +116,12 @@ def find_outline(roots: Sequence[Path], name: str) -> Outline:
 def outlines_in(
     roots: Iterable[Path], begins: tuple[str, ...] = ("",)
 ) -> Iterator[Outline]:
-    """Yield who is in the folders of others whose names begin so; a folder that cannot be read has none."""
+    """Yield who is in the folders that stand in others; a folder that cannot be read has none.
+
+    Args:
+        roots: the folders in which they stand.
+        begins: what the names of the folders begin with.
+    """
     for root in roots:
         try:
             names = sorted(os.listdir(root))

@@ -296,7 +296,12 @@ def is_copy(folder: Path) -> bool:
 
 
 def local_folder(root: Path, session_id: str) -> Path | None:
-    """Return where modules store of a shared session below those of the project here; `None` where there is nothing."""
+    """Return the folder of what modules store of a shared session on this machine; `None` where there is nothing.
+
+    Args:
+        root: the folder of the project's sessions.
+        session_id: the session.
+    """
     folder = root / folder_name(session_id)
     # one with metadata is a session of the project's files
     if folder.is_dir() and not (folder / METADATA).exists():

@@ -78,7 +78,11 @@ class Cleanup:
 
 @attrs.frozen
 class SessionStore:
-    """The sessions of a project, in `sessions/` below its state's folder `root`; times are seconds since the epoch."""
+    """The sessions of a project, below a folder.
+
+    Args:
+        root: the folder of a project's state; sessions stand in `sessions/` below it.
+    """
 
     root: Path
 
@@ -148,9 +152,10 @@ class SessionStore:
             return SessionListing(damaged=((self.sessions, problem),))
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
-        """Return the sessions, the latest first, with `children` those that another one made as well.
+        """Return the sessions, the latest first; one whose record cannot be read is left out.
 
-        One whose record cannot be read is left out.
+        Args:
+            children: those that another session made as well.
         """
         return [
             session
@@ -259,13 +264,20 @@ class SessionStore:
                     self._remove(family)
 
     def older(self, before: float) -> list[StoredSession]:
-        """Return the sessions without a name in which, and in all that came of them, nothing happened since."""
+        """Return the sessions in which, and in all that came of them, nothing has happened since; none has a name.
+
+        Args:
+            before: seconds since the epoch.
+        """
         return [tree.session for tree in self._old(before)]
 
     def left_behind(self, before: float) -> list[Path]:
         """Return the folders of unstored sessions in which modules left something and nothing changed since.
 
         A folder in which something was said is a session's, also where its record is missing.
+
+        Args:
+            before: seconds since the epoch.
         """
         try:
             folders = sorted(self.sessions.iterdir())
@@ -281,6 +293,9 @@ class SessionStore:
         """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
 
         So are the folders of `left_behind`.
+
+        Args:
+            before: seconds since the epoch.
 
         Raises:
             OSError: the system refuses.

@@ -72,7 +72,11 @@ def changing_questions(folder: Path) -> Iterator[dict[str, StoredQuestion]]:
 
 
 def void_questions(folder: Path, turn_id: str) -> None:
-    """Let what a turn, by its id in the journal, asked and nobody answered take no answer any more.
+    """Let what a turn asked and nobody answered take no answer any more.
+
+    Args:
+        folder: the session's.
+        turn_id: the turn, as its journal calls it.
 
     Raises:
         ConfigError: the file cannot be understood.

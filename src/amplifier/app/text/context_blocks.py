@@ -23,7 +23,12 @@ _BEGINNING: Final = "<context_file paths="
 
 
 def context_block(credit: str, content: str) -> str:
-    """Return the block of a file's content; the credit says what led to the file, and where it stands."""
+    """Return a file's block.
+
+    Args:
+        credit: what led to the file, and where it stands.
+        content: its text.
+    """
     return f"{context_head(credit)}{guard_context(content)}{CONTEXT_TAIL}"
 
 

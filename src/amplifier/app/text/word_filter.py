@@ -42,7 +42,11 @@ def longest_word(text: str) -> str | None:
 
 @attrs.frozen
 class WordFilter:
-    """A test of whether bytes may hold words: one of each group, in either case."""
+    """A test of whether bytes may hold words.
+
+    Args:
+        groups: of each group one word must be there, in either case.
+    """
 
     groups: tuple[_Words, ...]
 

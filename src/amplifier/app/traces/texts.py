@@ -26,7 +26,12 @@ _Part: TypeAlias = tuple[str | None, str, str]
 
 @attrs.define(eq=False)
 class Texts:
-    """Makes texts visible and cuts the longest; once a total of characters went into the page, beginnings follow."""
+    """Makes texts visible and cuts them; once so many characters went into the page, only beginnings follow.
+
+    Args:
+        longest: characters of one text.
+        total: characters of all.
+    """
 
     longest: int = _LONGEST
     total: int = _TOTAL

@@ -19,7 +19,15 @@ _Work: TypeAlias = Callable[[], Coroutine[object, object, object]]
 
 @contextmanager
 def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
-    """Require that a block ends within `_limits.CANCELLATION` seconds, or the deadline given to what it yields."""
+    """Give a block `_limits.CANCELLATION` seconds; what it yields may be given another deadline.
+
+    Args:
+        what: whose block it is, such as `the turn`.
+        since: what happened when the waiting began, such as `it was cancelled`.
+
+    Raises:
+        BehaviorFailed: it has not ended by then.
+    """
     with anyio.move_on_after(_limits.CANCELLATION) as scope:
         yield scope
     require(
