@@ -26,9 +26,10 @@ class Capture:
         max_spill: bytes that the file holds at most.
     """
 
-    _limit: int
-    _spill: str | None = None
-    _max_spill: int = 1 << 30
+    # type checkers without attrs's plugin take the fields' own names for arguments
+    _limit: int = attrs.field(alias="limit")
+    _spill: str | None = attrs.field(default=None, alias="spill")
+    _max_spill: int = attrs.field(default=1 << 30, alias="max_spill")
     total: int = attrs.field(default=0, init=False)
     spill_error: str | None = attrs.field(default=None, init=False)
     _head: bytearray = attrs.field(factory=bytearray, init=False)
