@@ -18,6 +18,10 @@ from amplifier_sdk.history import MessageLog, typed
 MAX_SECONDS = 40e-6
 MAX_IMPORT_SECONDS = 0.25
 
+untraced = pytest.mark.skipif(
+    sys.gettrace() is not None, reason="a tracer takes most of the time"
+)
+
 
 class Provider:
     name = "p"
@@ -36,6 +40,7 @@ class Provider:
         return []
 
 
+@untraced
 @pytest.mark.figures
 @pytest.mark.parametrize("length", [10, 100, 1_000])
 async def test_a_request_to_an_original_provider(length: int) -> None:
@@ -52,6 +57,7 @@ async def test_a_request_to_an_original_provider(length: int) -> None:
     assert median(seconds[1:]) < MAX_SECONDS
 
 
+@untraced
 @pytest.mark.figures
 @pytest.mark.parametrize("length", [10, 100, 1_000])
 async def test_a_request_of_an_original_loop_to_it(length: int) -> None:
