@@ -71,6 +71,23 @@ class RunLimits(LimitChanges, total=False):
     cost: float | str | None
 
 
+class _Options(TypedDict, Generic[DepsT], total=False):
+    """The options of an agent that say nothing of its output's type."""
+
+    name: str
+    description: str
+    instructions: Instructions[DepsT] | None
+    tools: Sequence[AgentTool[DepsT]]
+    hooks: Sequence[AgentHook]
+    context: str | Mapping[str, JSONValue]
+    loop: str | Mapping[str, JSONValue] | None
+    plan: Plan | None
+    limits: RunLimits | None
+    deps: DepsT
+    output_retries: int
+    output_mode: OutputMode
+
+
 class _Override(TypedDict, total=False):
     model: Model
     deps: object
@@ -141,100 +158,45 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         self: Agent[DepsT_contra, str],
         model: Model | None = None,
         *,
-        name: str = ...,
-        description: str = ...,
-        instructions: Instructions[DepsT_contra] | None = ...,
-        tools: Sequence[AgentTool[DepsT_contra]] = ...,
-        hooks: Sequence[AgentHook] = ...,
-        context: str | Mapping[str, JSONValue] = ...,
-        loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Plan | None = ...,
-        limits: RunLimits | None = ...,
-        deps: DepsT_contra = ...,
         output: None = ...,
         output_validators: Sequence[OutputValidator[DepsT_contra, str]] = ...,
-        output_retries: int = ...,
-        output_mode: OutputMode = ...,
+        **options: Unpack[_Options[DepsT_contra]],
     ) -> None: ...
     @overload
     def __init__(
         self: Agent[DepsT_contra, T],
         model: Model | None = None,
         *,
-        name: str = ...,
-        description: str = ...,
-        instructions: Instructions[DepsT_contra] | None = ...,
-        tools: Sequence[AgentTool[DepsT_contra]] = ...,
-        hooks: Sequence[AgentHook] = ...,
-        context: str | Mapping[str, JSONValue] = ...,
-        loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Plan | None = ...,
-        limits: RunLimits | None = ...,
-        deps: DepsT_contra = ...,
         output: type[T],
         output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
-        output_retries: int = ...,
-        output_mode: OutputMode = ...,
+        **options: Unpack[_Options[DepsT_contra]],
     ) -> None: ...
     @overload
     def __init__(
         self: Agent[DepsT_contra, T],
         model: Model | None = None,
         *,
-        name: str = ...,
-        description: str = ...,
-        instructions: Instructions[DepsT_contra] | None = ...,
-        tools: Sequence[AgentTool[DepsT_contra]] = ...,
-        hooks: Sequence[AgentHook] = ...,
-        context: str | Mapping[str, JSONValue] = ...,
-        loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Plan | None = ...,
-        limits: RunLimits | None = ...,
-        deps: DepsT_contra = ...,
         output: AsyncOutputFunction[T],
         output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
-        output_retries: int = ...,
-        output_mode: OutputMode = ...,
+        **options: Unpack[_Options[DepsT_contra]],
     ) -> None: ...
     @overload
     def __init__(
         self: Agent[DepsT_contra, T],
         model: Model | None = None,
         *,
-        name: str = ...,
-        description: str = ...,
-        instructions: Instructions[DepsT_contra] | None = ...,
-        tools: Sequence[AgentTool[DepsT_contra]] = ...,
-        hooks: Sequence[AgentHook] = ...,
-        context: str | Mapping[str, JSONValue] = ...,
-        loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Plan | None = ...,
-        limits: RunLimits | None = ...,
-        deps: DepsT_contra = ...,
         output: OutputFunction[T],
         output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
-        output_retries: int = ...,
-        output_mode: OutputMode = ...,
+        **options: Unpack[_Options[DepsT_contra]],
     ) -> None: ...
     @overload
     def __init__(
         self,
         model: Model | None = None,
         *,
-        name: str = ...,
-        description: str = ...,
-        instructions: Instructions[DepsT_contra] | None = ...,
-        tools: Sequence[AgentTool[DepsT_contra]] = ...,
-        hooks: Sequence[AgentHook] = ...,
-        context: str | Mapping[str, JSONValue] = ...,
-        loop: str | Mapping[str, JSONValue] | None = ...,
-        plan: Plan | None = ...,
-        limits: RunLimits | None = ...,
-        deps: DepsT_contra = ...,
         output: object,
         output_validators: Sequence[OutputValidator[DepsT_contra, OutputT_co]] = ...,
-        output_retries: int = ...,
-        output_mode: OutputMode = ...,
+        **options: Unpack[_Options[DepsT_contra]],
     ) -> None: ...
     def __init__(
         self,
