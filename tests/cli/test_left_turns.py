@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
@@ -87,7 +87,7 @@ class Left:
         """Continue the turn as `amplifier answer` does, and return what the model said last."""
         chosen, store = await self.select(), await self.store()
         for question in await store.questions():
-            if "key" in question.details:
+            if "key" in question.details and question.answer is None:
                 await store.answer(question.question_id, "Deny", by="Ann")
         later = await LaterTurn.of_session(store, chosen.record.session_id)
         await store.aclose()
@@ -114,15 +114,22 @@ def left(
     return leave("files" if request.param == "files" else URL, tmp_path, monkeypatch)
 
 
-def leave(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Left:
+def leave(
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *modules: str,
+    said: Sequence[JSONValue] = (SPEAK, "The end.", "More."),
+    more: Mapping[str, JSONValue] | None = None,
+) -> Left:
     """Begin a session in a store whose turn is left."""
     (tmp_path / "shop/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
-    responses: list[JSONValue] = [SPEAK, "The end.", "More."]
-    file = write_plan(tmp_path, responses, "tool-trials", "hooks-asks")
+    file = write_plan(tmp_path, said, *(modules or ("tool-trials", "hooks-asks")))
     plan = json.loads(file.read_text())
     plan["providers"][0]["config"]["by_history"] = True
+    plan.update(more or {})
     file.write_text(json.dumps(plan))
     command = ("run", "--plan", str(file), "--ask-later", "--store", url, "go")
     call(*command, expect=LEFT)
@@ -325,6 +332,53 @@ async def test_a_turn_that_another_process_leaves_as_it_is_opened_stays(
 
     assert value == [question.question_id]
     assert not question.is_void
+
+
+@pytest.fixture
+def agent_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Left:
+    """A session whose agent asks; each answer of a model costs ten tokens."""
+    task: JSONObject = {
+        "name": "task",
+        "arguments": {"agent": "scout", "instruction": "Look."},
+    }
+    end: JSONValue = {"text": "The end.", "usage": [5, 5]}
+    said: list[JSONValue] = [{"tool_calls": [task], "usage": [5, 5]}, end, end]
+    seen: list[JSONValue] = [{**SPEAK, "usage": [5, 5]}, end]
+    scout: JSONValue = {
+        "module": "provider-scripted",
+        "config": {"responses": seen, "by_history": True},
+    }
+    more: JSONObject = {"agents": {"scout": {"providers": [scout]}}}
+    modules = ("tool-trials", "tool-task", "hooks-asks")
+    left = leave("files", tmp_path, monkeypatch, *modules, said=said, more=more)
+    (asked,) = json.loads(call("questions", "list", "--json").stdout)
+    call("answer", asked["question_id"], "allow", expect=LEFT)  # the agent asks now
+    return left
+
+
+@pytest.mark.parametrize("is_opened", [False, True])
+async def test_an_agent_that_asked_is_charged_once(
+    agent_left: Left, *, is_opened: bool
+) -> None:
+    """What it spent is no debt of a turn that goes on with it, and one of a turn that is ended."""
+    if is_opened:
+        async with await agent_left.open() as opened:
+            assert opened.left
+    answer = await agent_left.continued()
+    spent = (await agent_left.select()).record.account
+
+    assert answer == "The end."
+    assert (spent["provider_calls"], spent["children"]) == (4, 1)
+    assert spent["total_tokens"] == 40
+
+
+async def test_an_agent_counts_for_a_turn_that_a_prompt_ends(agent_left: Left) -> None:
+    async with await agent_left.open() as opened:
+        await take_turn(opened)
+    spent = (await agent_left.select()).record.account
+
+    assert (spent["provider_calls"], spent["children"]) == (3, 1)
+    assert spent["total_tokens"] == 30
 
 
 @pytest.fixture(scope="module")
