@@ -12,7 +12,7 @@ import anyio
 from amplifier.app.store.overview import latest_sessions
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.search import search_folders
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row, bar
@@ -29,7 +29,7 @@ SEARCH_MS: Final = 300.0
 def stores(backend: str, effort: Effort) -> list[Row]:
     """List and search 10,000 sessions whose index is made; the effort has no say in it."""
     with TemporaryDirectory() as root:
-        store = SessionStore(Path(root))
+        store = ProjectSessions(Path(root))
         sample = anyio.run(_sample, store, backend=backend)
         for number in range(COUNT):
             _copy(store, sample, number)
@@ -48,7 +48,7 @@ def _row(what: str, limit: float, taken: list[float]) -> Row:
     return bar(name, min(taken) * 1e3, limit, detail, unit=" ms")
 
 
-def _listed(store: SessionStore) -> list[float]:
+def _listed(store: ProjectSessions) -> list[float]:
     taken = []
     for _ in range(3):
         started = process_time()
@@ -59,7 +59,7 @@ def _listed(store: SessionStore) -> list[float]:
     return taken
 
 
-def _searched(store: SessionStore) -> list[float]:
+def _searched(store: ProjectSessions) -> list[float]:
     """Search for what no session holds, so that all are searched."""
     taken = []
     for _ in range(3):
@@ -71,7 +71,7 @@ def _searched(store: SessionStore) -> list[float]:
     return taken
 
 
-async def _sample(store: SessionStore) -> dict[str, bytes]:
+async def _sample(store: ProjectSessions) -> dict[str, bytes]:
     """Return the logs of a session in which something was said."""
     async with store.open(SessionRecord(session_id="sample")) as opened:
         await opened.store_turn(
@@ -80,7 +80,7 @@ async def _sample(store: SessionStore) -> dict[str, bytes]:
     return {name: (opened.folder / name).read_bytes() for name in (TRANSCRIPT, JOURNAL)}
 
 
-def _copy(store: SessionStore, logs: dict[str, bytes], number: int) -> None:
+def _copy(store: ProjectSessions, logs: dict[str, bytes], number: int) -> None:
     record = SessionRecord(
         session_id=f"session-{number}",
         created=float(number),

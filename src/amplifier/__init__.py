@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from amplifier.app.store.reader import read_history
     from amplifier.app.store.records import SessionRecord
     from amplifier.app.store.search import search_sessions
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
     from amplifier.kernel.budgets.expenses import Spending
     from amplifier.kernel.coordinator import ModuleCoordinator
     from amplifier.kernel.modules.loader import AmplifierModuleLoader, ModuleLoader
@@ -72,8 +72,8 @@ __all__ = [
     "PlanOptions",
     "ProfileLibrary",
     "ProjectFiles",
+    "ProjectSessions",
     "SessionRecord",
-    "SessionStore",
     "Spending",
     "StoredChildren",
     "Toolset",
@@ -121,7 +121,7 @@ _HOME = {
     "app.store.reader": ("read_history",),
     "app.store.records": ("SessionRecord",),
     "app.store.search": ("search_sessions",),
-    "app.store.store": ("SessionStore",),
+    "app.store.store": ("ProjectSessions",),
     "kernel.budgets.expenses": ("Spending",),
     "kernel.coordinator": ("ModuleCoordinator",),
     "kernel.modules.loader": ("AmplifierModuleLoader", "ModuleLoader"),

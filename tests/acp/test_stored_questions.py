@@ -14,7 +14,7 @@ from anyio import to_thread
 from amplifier.app.directories import Places
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.records import SERVED_TURNS, SERVED_WAITING
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored_questions import changing_questions, void_questions
 from amplifier.app.store.writer import write_record
 from amplifier_kit.open_data import as_list, as_object
@@ -68,7 +68,7 @@ class Left:
         command = ("run", "--plan", str(file), "--ask-later", *options, "go")
         call(*command, expect=LEFT)
         self.folder = Path.cwd()
-        files = SessionStore.of(Places.find(self.folder))
+        files = ProjectSessions.of(Places.find(self.folder))
         self.store = FileSessionStore(files)
         (session,) = files.all()
         self.record, self.stored = session.record, session.folder

@@ -21,7 +21,7 @@ from amplifier.app.sessions.selection import opening_notices
 from amplifier.app.settings.schema import InstructionSettings
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from tests.app.projects import write
 
 BODY = "You help."
@@ -224,7 +224,7 @@ async def test_what_is_no_text_is_reported(places: Places) -> None:
 async def test_a_resumed_session_has_them_as_they_are_now(
     places: Places, context: str
 ) -> None:
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     mine = write(places.home / "AGENTS.md", "As before.")
     composition = _composed(places, "", context)
     async with (
@@ -253,7 +253,7 @@ async def test_a_child_begins_with_them_beside_its_agent(
 ) -> None:
     write(places.home / "AGENTS.md", "Mine.")
     agents = {"reader": {"system": {"instruction": "You read."}}}
-    store, composition = SessionStore.of(places), _composed(places)
+    store, composition = ProjectSessions.of(places), _composed(places)
 
     async with open_session(
         composition, record=SessionRecord(session_id="s1"), store=store

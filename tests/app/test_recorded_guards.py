@@ -10,8 +10,8 @@ import pytest
 
 from amplifier import (
     PlanOptions,
+    ProjectSessions,
     SessionRecord,
-    SessionStore,
     compose,
     fork_session,
     open_session,
@@ -51,14 +51,14 @@ def composed(places: Places, plan: Mapping[str, JSONValue]) -> Composition:
 
 
 async def opened(
-    composition: Composition, store: SessionStore, record: SessionRecord = RECORD
+    composition: Composition, store: ProjectSessions, record: SessionRecord = RECORD
 ) -> None:
     async with open_session(composition, record=record, store=store):
         pass
 
 
 async def test_what_the_session_lost_is_named_and_nothing_else(places: Places) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     await opened(composed(places, GUARDED), store)
     plan = {**GUARDED, "hooks": ["hooks-backup", "hooks-logging"]}
     with pytest.raises(ConfigError) as raised:
@@ -91,7 +91,7 @@ async def test_what_the_session_lost_is_named_and_nothing_else(places: Places) -
 async def test_a_session_is_not_resumed_with_a_guard_less(
     places: Places, section: str, weaker: JSONValue, named: str
 ) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     await opened(composed(places, GUARDED), store)
     (session,) = store.all()
     fork = await fork_session(store, session, name="forked")
@@ -104,7 +104,7 @@ async def test_a_session_is_not_resumed_with_a_guard_less(
 async def test_a_guard_may_be_added_and_what_guards_nothing_changed(
     places: Places,
 ) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     await opened(composed(places, GUARDED), store)
     session: JSONValue = {"limits": {"session_tool_calls": 4}}
     tools: JSONValue = ["tool-task", TOOL]
@@ -118,7 +118,7 @@ async def test_a_guard_may_be_added_and_what_guards_nothing_changed(
 
 
 async def test_what_was_recorded_can_be_restored_or_replaced(places: Places) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     await opened(composed(places, GUARDED), store)
     composed(places, {})
     options = PlanOptions()
@@ -133,7 +133,7 @@ async def test_what_was_recorded_can_be_restored_or_replaced(places: Places) -> 
 async def test_environment_references_are_compared_by_their_values(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     monkeypatch.setenv("WORD", "secret")
     tool: JSONValue = {"module": "tool-filesystem", "config": {PATHS: ["${WORD}"]}}
     await opened(composed(places, {**GUARDED, "tools": [tool]}), store)

@@ -17,7 +17,7 @@ from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.commands import WrittenText
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import (
@@ -291,7 +291,7 @@ async def _say(opened: OpenSession, prompt: str) -> str:
 
 async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
     composition = _profiled(places, "Be kind.")
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     write(places.root / "notes.md", "Milk.")
     async with open_session(composition, record=record, store=store) as opened:
         assert await _say(opened, "Read @notes.md") == "done"
@@ -322,7 +322,7 @@ async def test_the_instruction_of_a_plan_file_holds_when_it_is_resumed(
     plan = {**_plan(provider), "system": {"instruction": "Be brief."}}
     file = write(places.root / "plan.json", json.dumps(plan))
     composition = compose(PlanOptions(file=file), places)
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
 
     for turns in (1, 2):
         async with open_session(composition, record=record, store=store) as opened:
@@ -337,7 +337,7 @@ async def test_context_with_own_history_follows_profile(
 ) -> None:
     memory = write(places.home / "memory.md", "They like tea.")
     context = f"{{module: context-persistent, config: {{memory_files: ['{memory}']}}}}"
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     async with open_session(
         _profiled(places, "Be kind.", context), record=record, store=store
     ) as opened:
@@ -358,7 +358,7 @@ async def test_context_with_own_history_gets_open_calls_of_journal(
     places: Places,
 ) -> None:
     composition = _profiled(places, "", "context-persistent")
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     said = calling("rm", "ls", "df")
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.kept is not None
@@ -390,7 +390,7 @@ async def test_context_with_own_history_gets_open_calls_of_journal(
 async def test_what_prompt_mentions_is_written_down_while_turn_runs(
     places: Places,
 ) -> None:
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     write(places.root / "notes.md", "Milk.")
     async with (
         open_session(_profiled(places, ""), record=record, store=store) as opened,
@@ -410,7 +410,7 @@ async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
             "config": {"responses": [{"error": {"type": "AuthenticationError"}}]},
         }
     )
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     composition = attrs.evolve(_profiled(places, ""), plan=plan)
     with pytest.raises(AuthenticationError):
         async with open_session(composition, record=record, store=store) as opened:
@@ -422,7 +422,7 @@ async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
 
 async def test_children_are_stored(places: Places) -> None:
     composition = _profiled(places, "")
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     async with open_session(composition, record=record, store=store) as opened:
         child = await opened.session.spawn(agent_name="self", instruction="Look")
     (found,) = [
@@ -439,7 +439,7 @@ async def test_children_are_stored(places: Places) -> None:
 async def test_session_that_never_spoke_is_not_stored(
     places: Places,
 ) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     with pytest.raises(ConfigError):
         async with open_session(
             _profiled(places, ""), store=store, first_tool="nowhere"
@@ -463,7 +463,7 @@ async def test_child_that_was_cut_off_is_told_to_person_and_to_model(
     places: Places,
 ) -> None:
     composition = _profiled(places, "")
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     child = ChildRecord(
         session_id="s1-0_explorer",
         parent_id="s1",
@@ -504,7 +504,7 @@ async def test_child_that_was_cut_off_is_told_to_person_and_to_model(
 async def test_prompt_that_is_refused_leaves_turn_that_runs_alone(
     places: Places,
 ) -> None:
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     async with open_session(
         _profiled(places, ""), record=record, store=store
     ) as opened:
@@ -524,7 +524,7 @@ async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> Non
     composition = attrs.evolve(
         composition, plan={**session, "hooks": ["hooks-redaction"]}
     )
-    store, record = SessionStore.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     async with open_session(composition, record=record, store=store) as opened:
         await _say(opened, f"Use {secret}")

@@ -28,7 +28,7 @@ from amplifier.app.sessions.selection import (
 from amplifier.app.store.choice import StoreChoice
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_kit.commands import CommandError
 from amplifier_sdk.errors import MediaError

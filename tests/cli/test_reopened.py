@@ -15,7 +15,7 @@ import pytest
 from amplifier.app.directories import Places
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import trust, write
@@ -41,11 +41,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def latest() -> SessionRecord:
-    return SessionStore.of(Places.find()).all()[0].record
+    return ProjectSessions.of(Places.find()).all()[0].record
 
 
 def folder() -> Path:
-    return SessionStore.of(Places.find()).folder(latest().session_id)
+    return ProjectSessions.of(Places.find()).folder(latest().session_id)
 
 
 def answers(responses: JSONValue, name: str = "scripted") -> JSONObject:
@@ -439,7 +439,7 @@ def test_repaired_record_does_not_take_present_plan_unasked(
     if of == "root":
         session = latest().session_id
         (folder() / "composition.json").unlink()
-    damaged = SessionStore.of(Places.find()).folder(session) / "metadata.json"
+    damaged = ProjectSessions.of(Places.find()).folder(session) / "metadata.json"
     damaged.write_bytes(damaged.read_bytes()[:40])
     call("session", "repair", session)
 
@@ -454,7 +454,7 @@ def child(project: Path, responses: JSONValue) -> str:
         Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"])
     )
     call("run", "Hello", "--profile", "work")
-    store, parent = SessionStore.of(Places.find()), latest().session_id
+    store, parent = ProjectSessions.of(Places.find()), latest().session_id
     plan = plan_of(
         responses, tools=["tool-filesystem", "tool-trials"], hooks=["hooks-approval"]
     )

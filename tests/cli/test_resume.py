@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.installation import install_command
 from tests.app.store.talks import interrupt, keep
 from tests.cli.programs import call, write_plan
@@ -24,7 +24,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kept() -> list[tuple[str, int, str]]:
-    records = (found.record for found in SessionStore.of(Places.find()).all())
+    records = (found.record for found in ProjectSessions.of(Places.find()).all())
     return [(record.session_id, record.turn_count, record.prompt) for record in records]
 
 
@@ -149,10 +149,10 @@ def test_what_a_project_brings_is_told_and_left_out(
 def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     call("run", "Hello", "--plan", plan)
-    (found,) = SessionStore.of(Places.find()).all()
+    (found,) = ProjectSessions.of(Places.find()).all()
 
     async def cut_off() -> None:
-        store = SessionStore.of(Places.find())
+        store = ProjectSessions.of(Places.find())
         await interrupt(store, found)
         await interrupt(
             store,

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from amplifier.app.directories import Places
 from amplifier.app.doctor.storage import check_sessions
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.cli import main
 from amplifier_kit.installation import install_command
 from amplifier_sdk.jsontypes import JSONObject
@@ -40,16 +40,16 @@ def ids(*arguments: str) -> list[object]:
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSessions:
     """The store of an empty project, the working directory."""
     for name in ("shop", "other"):
         (tmp_path / name / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
-    return SessionStore.of(Places.find())
+    return ProjectSessions.of(Places.find())
 
 
 @pytest.fixture
-def talks(store: SessionStore) -> SessionStore:
+def talks(store: ProjectSessions) -> ProjectSessions:
     """Two sessions and a child."""
 
     async def fill() -> None:
@@ -83,7 +83,7 @@ def test_there_are_no_sessions() -> None:
     assert answer("list") == []
 
 
-def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
+def test_sessions_are_listed_with_their_whole_ids(talks: ProjectSessions) -> None:
     lines = call("list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["ID", "beta", "alpha"]
     assert lines[1].endswith("2      trip")
@@ -122,7 +122,7 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
 
 
 def test_sessions_of_other_projects_are_there_when_asked_for(
-    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: ProjectSessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path / "other")
     assert ids("list") == []
@@ -136,7 +136,7 @@ def test_sessions_of_other_projects_are_there_when_asked_for(
 
 @pytest.mark.parametrize("text", [None, "{"], ids=["missing", "damaged"])
 def test_a_damaged_session_is_told_beside_the_others(
-    talks: SessionStore, text: str | None
+    talks: ProjectSessions, text: str | None
 ) -> None:
     file = talks.folder("alpha") / "metadata.json"
     file.unlink() if text is None else file.write_text(text)
@@ -147,7 +147,7 @@ def test_a_damaged_session_is_told_beside_the_others(
 
 @pytest.mark.parametrize("name", ["alpha", "alp"])
 def test_a_session_whose_transcript_is_gone_is_refused(
-    talks: SessionStore, name: str
+    talks: ProjectSessions, name: str
 ) -> None:
     (talks.folder("alpha") / "transcript.jsonl").unlink()
     remedy = "'amplifier session repair alpha'"
@@ -162,7 +162,9 @@ def test_a_session_whose_transcript_is_gone_is_refused(
     assert "turn_count" not in call("show", name).stdout
 
 
-def test_a_damaged_line_is_told_where_a_session_is_shown(talks: SessionStore) -> None:
+def test_a_damaged_line_is_told_where_a_session_is_shown(
+    talks: ProjectSessions,
+) -> None:
     path = talks.folder("alpha") / "transcript.jsonl"
     path.write_bytes(path.read_bytes().replace(b"Hi.", b"Ho."))
     shown = call("show", "alpha").stderr
@@ -176,7 +178,7 @@ def test_a_damaged_line_is_told_where_a_session_is_shown(talks: SessionStore) ->
 
 
 def test_a_journal_with_a_broken_header_is_told_and_repaired(
-    talks: SessionStore,
+    talks: ProjectSessions,
 ) -> None:
     path = talks.folder("alpha") / "journal.jsonl"
     path.write_bytes(b"[" + path.read_bytes()[1:])
@@ -188,24 +190,24 @@ def test_a_journal_with_a_broken_header_is_told_and_repaired(
 
 
 def test_sessions_are_deleted_with_one_look_at_the_others(
-    talks: SessionStore, monkeypatch: pytest.MonkeyPatch
+    talks: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[object] = []
-    families = SessionStore.families
+    families = ProjectSessions.families
 
-    def looking(self: SessionStore, session_ids: list[str]) -> object:
+    def looking(self: ProjectSessions, session_ids: list[str]) -> object:
         looks.append(session_ids)
         return families(self, session_ids)
 
-    monkeypatch.setattr(SessionStore, "families", looking)
-    monkeypatch.setattr(SessionStore, "listing", lambda _: pytest.fail("a listing"))
+    monkeypatch.setattr(ProjectSessions, "families", looking)
+    monkeypatch.setattr(ProjectSessions, "listing", lambda _: pytest.fail("a listing"))
     told = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
     assert looks == [["alpha", "beta-1_scout", "beta"]]
     deleted = ("alpha", "beta-1_scout", "beta")
     assert told.splitlines() == [f"deleted: {name}" for name in deleted]
 
 
-def test_a_session_is_shown(talks: SessionStore) -> None:
+def test_a_session_is_shown(talks: ProjectSessions) -> None:
     shown = call("show", "trip").stdout
     assert "turn_count: 2" in shown
     assert re.search(r"^created: \d{4}-", shown, re.MULTILINE)
@@ -218,7 +220,9 @@ def test_a_session_is_shown(talks: SessionStore) -> None:
     assert data["interrupted"] is False
 
 
-def test_what_runs_and_what_was_interrupted_are_told_apart(talks: SessionStore) -> None:
+def test_what_runs_and_what_was_interrupted_are_told_apart(
+    talks: ProjectSessions,
+) -> None:
     anyio.run(interrupt, talks, talks.find("alpha"))
     assert "(interrupted) Hello" in call("list").stdout
     assert {each["session_id"]: each["state"] for each in answer("list")} == {
@@ -243,7 +247,7 @@ def test_what_runs_and_what_was_interrupted_are_told_apart(talks: SessionStore) 
     assert "Nothing is wrong." in diagnosed
 
 
-def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> None:
+def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: ProjectSessions) -> None:
     said = f"My token is {TOKEN} \x1b[31m"
 
     async def fill() -> None:
@@ -264,7 +268,7 @@ def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> 
     assert TOKEN in call("export", "one", "--as-is").stdout
 
 
-def test_a_text_is_found(talks: SessionStore) -> None:
+def test_a_text_is_found(talks: ProjectSessions) -> None:
     assert "message 5" in call("search", "rome is").stdout
     assert answer("search", "FOOD") == [
         {
@@ -281,21 +285,21 @@ def test_a_text_is_found(talks: SessionStore) -> None:
     assert "Not searched" in call("search", "rome is").stderr
 
 
-def test_a_name_is_given_and_taken_away(talks: SessionStore) -> None:
+def test_a_name_is_given_and_taken_away(talks: ProjectSessions) -> None:
     assert "It is called dinner" in call("rename", "alpha", "dinner").stderr
     assert talks.find("dinner").record.session_id == "alpha"
     assert "alpha has no name" in call("rename", "dinner").stderr
     assert talks.find("alpha").record.name is None
 
 
-def test_tags_are_given_and_taken_away(talks: SessionStore) -> None:
+def test_tags_are_given_and_taken_away(talks: ProjectSessions) -> None:
     assert call("tag", "alpha", "wine", "food").stdout == "food\nwine\n"
     assert call("tag", "alpha", "-r", "food").stdout == "wine\n"
     assert call("tag", "alpha").stdout == "wine\n"
     assert talks.find("alpha").record.tags == ("wine",)
 
 
-def test_a_session_is_forked(talks: SessionStore) -> None:
+def test_a_session_is_forked(talks: ProjectSessions) -> None:
     made = call("fork", "trip", "--turn", "1", "--name", "other").stdout.strip()
     assert talks.find("other").record.session_id == made
     assert json.loads(call("fork", "trip", "--json").stdout)["turn_count"] == 2
@@ -304,7 +308,7 @@ def test_a_session_is_forked(talks: SessionStore) -> None:
     assert f"{made} (from beta)  other" in call("tree").stdout
 
 
-def test_the_tree_shows_who_made_whom(talks: SessionStore) -> None:
+def test_the_tree_shows_who_made_whom(talks: ProjectSessions) -> None:
     assert call("tree").stdout == "beta  trip\n└─ beta-1_scout [scout]\nalpha  Hello\n"
     assert (
         call("tree", "--limit", "1").stdout == "beta  trip\n└─ beta-1_scout [scout]\n"
@@ -315,7 +319,7 @@ def test_the_tree_shows_who_made_whom(talks: SessionStore) -> None:
     assert [child["session_id"] for child in children] == ["beta-1_scout"]
 
 
-def test_sessions_are_deleted_when_the_person_says_so(talks: SessionStore) -> None:
+def test_sessions_are_deleted_when_the_person_says_so(talks: ProjectSessions) -> None:
     assert "and 1 that came of it?" in call("remove", "trip", input="n\n").stderr
     assert len(talks.all(children=True)) == 3
     assert "deleted: beta" in call("remove", "trip", input="y\n").stderr
@@ -323,7 +327,7 @@ def test_sessions_are_deleted_when_the_person_says_so(talks: SessionStore) -> No
     assert talks.all(children=True) == []
 
 
-def test_old_sessions_are_deleted(talks: SessionStore) -> None:
+def test_old_sessions_are_deleted(talks: ProjectSessions) -> None:
     assert call("cleanup", "--older-than", "4w", "--dry-run").stdout == "alpha\n"
     assert json.loads(
         call("cleanup", "--older-than", "12h", "--dry-run", "--json").stdout
@@ -341,7 +345,7 @@ def test_old_sessions_are_deleted(talks: SessionStore) -> None:
     call("cleanup", "--older-than", "soon", expect=2)
 
 
-def test_an_open_session_stays(talks: SessionStore) -> None:
+def test_an_open_session_stays(talks: ProjectSessions) -> None:
     def change() -> list[str]:
         return [
             call("rename", "alpha", "x", expect=1).stderr,
@@ -361,7 +365,7 @@ def test_an_open_session_stays(talks: SessionStore) -> None:
     "name", ["t.md", "t.html", "t.json", "t"], ids=["markdown", "html", "json", "none"]
 )
 def test_a_session_is_exported_to_a_file(
-    talks: SessionStore, tmp_path: Path, name: str
+    talks: ProjectSessions, tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / name
     call("export", "trip", "-o", str(file))
@@ -370,7 +374,9 @@ def test_a_session_is_exported_to_a_file(
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) -> None:
+def test_an_exported_session_is_imported(
+    talks: ProjectSessions, tmp_path: Path
+) -> None:
     call("export", "trip", "-o", str(tmp_path / "t.json"))
     call("remove", "trip", "-y")
     assert call("import", str(tmp_path / "t.json")).stdout == "beta\n"
@@ -390,7 +396,7 @@ def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) ->
     )
 
 
-def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
+def test_what_is_wrong_is_told_and_repaired(talks: ProjectSessions) -> None:
     assert "Nothing is wrong." in call("diagnose").stderr
     assert "Nothing was wrong." in call("repair", "alpha").stderr
     anyio.run(interrupt, talks, talks.find("alpha"))
@@ -410,7 +416,7 @@ def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
 
 
 def test_arguments_of_call_in_doubt_are_told_without_secrets(
-    talks: SessionStore,
+    talks: ProjectSessions,
 ) -> None:
     anyio.run(partial(interrupt, path=f"/tmp/{TOKEN}"), talks, talks.find("alpha"))
     told = call("diagnose", "alpha", expect=1).stdout
@@ -419,7 +425,7 @@ def test_arguments_of_call_in_doubt_are_told_without_secrets(
 
 
 def test_sessions_of_folder_that_was_renamed_are_moved_along(
-    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: ProjectSessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anyio.run(
         partial(keep, talks, "here", [HELLO], working_dir=str(tmp_path / "shop/a"))
@@ -434,7 +440,7 @@ def test_sessions_of_folder_that_was_renamed_are_moved_along(
     assert (resumed.exit_code, hint in resumed.stderr) == (1, True)
     assert hint in call("move", str(tmp_path / "nowhere"), expect=1).stderr
     assert "it is this project" in call("move", ".", expect=1).stderr
-    store = SessionStore.of(Places.find())
+    store = ProjectSessions.of(Places.find())
     anyio.run(keep, store, "alpha")
     (talks.folder("beta") / "metadata.json").write_text("{")
 
@@ -455,7 +461,7 @@ def test_sessions_of_folder_that_was_renamed_are_moved_along(
 
 
 def test_another_projects_folder_that_is_gone_is_no_hint(
-    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: ProjectSessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anyio.run(partial(keep, talks, "here", working_dir=str(tmp_path / "shop")))
     (tmp_path / "shop").rename(tmp_path / "elsewhere")
@@ -465,7 +471,7 @@ def test_another_projects_folder_that_is_gone_is_no_hint(
 
 
 def test_sessions_are_not_changed_without_package_that_locks(
-    talks: SessionStore, monkeypatch: pytest.MonkeyPatch
+    talks: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.app.sessions.selection.find_spec", lambda _: None)
     for arguments in (

@@ -15,7 +15,7 @@ import pytest
 
 from amplifier.app.directories import Places
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import SessionStore

@@ -26,7 +26,7 @@ from amplifier.app.sessions.opened import open_session
 from amplifier.app.settings.settings import Settings
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.writer import KeptSession
 from amplifier_sdk import tool
 from amplifier_sdk.convert import to_json
@@ -78,9 +78,9 @@ def install(folder: Path) -> Path:
     return metadata.parent
 
 
-def store_of(folder: Path) -> SessionStore:
+def store_of(folder: Path) -> ProjectSessions:
     """Return the store of a test."""
-    return SessionStore(folder / "state")
+    return ProjectSessions(folder / "state")
 
 
 def record() -> SessionRecord:

@@ -22,7 +22,7 @@ from amplifier.app.profiles.chain import follow
 from amplifier.app.profiles.compiler import compile_chain
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.journal import TurnStarted
 from tests.app.projects import write
@@ -79,7 +79,7 @@ async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(
     places: Places, texts: list[str]
 ) -> None:
     texts = [text for text in texts if not PAIR.search(text)]
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     for number, text in enumerate(texts):
         record = SessionRecord(session_id=text, name=f"{number} {text}", tags=(text,))
         async with store.open(record) as kept:

@@ -22,7 +22,7 @@ import pytest
 
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import EXPECTED
 from amplifier_kit.files.appendlog import read_log
@@ -49,7 +49,7 @@ def said(number: int) -> list[MessageDict]:
     ]
 
 
-async def made(store: SessionStore) -> Path:
+async def made(store: ProjectSessions) -> Path:
     """Keep a session of many turns; return its transcript."""
     messages: list[MessageDict] = []
     async with store.open(SessionRecord(session_id="torn")) as kept:
@@ -118,7 +118,7 @@ class Original:
 @pytest.fixture
 def original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Original:
     System().install(monkeypatch)  # nothing here cuts the power
-    path = anyio.run(made, SessionStore(tmp_path))
+    path = anyio.run(made, ProjectSessions(tmp_path))
     whole = read_history(path.parent).messages
     assert len(whole) == 2 * TURNS
     return Original(path.read_bytes(), whole)
@@ -127,7 +127,7 @@ def original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Original:
 def test_damage_costs_the_messages_that_it_hits(
     original: Original, tmp_path: Path
 ) -> None:
-    folder = SessionStore(tmp_path).folder("torn")
+    folder = ProjectSessions(tmp_path).folder("torn")
     every = list(variants(original.data))
     assert len(every) >= 3000
     looked_at = every[:: 1 if EVERYWHERE else 8]
@@ -144,7 +144,7 @@ def test_a_session_goes_on_behind_the_damage(
     original: Original, tmp_path: Path
 ) -> None:
     async def go_on() -> int:
-        store = SessionStore(tmp_path)
+        store = ProjectSessions(tmp_path)
         path = store.folder("torn") / "transcript.jsonl"
         every = list(variants(original.data))[:: 1 if EVERYWHERE else 60]
         for name, data in every:
@@ -164,7 +164,7 @@ def test_a_session_goes_on_behind_the_damage(
 
 
 def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
+    store = ProjectSessions(tmp_path)
 
     async def make() -> bytes:
         async with store.open(
@@ -231,7 +231,7 @@ def test_several_writers_take_turns(tmp_path: Path) -> None:
             for writer in range(writers)
         ]
         assert [child.wait(600) for child in children] == [0] * writers
-    store = SessionStore(tmp_path)
+    store = ProjectSessions(tmp_path)
     history = read_history(store.folder("shared"))
     texts = [str(message["content"]).split("-x")[0] for message in history.messages]
     assert history.damage == ()
@@ -268,7 +268,7 @@ async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(
 ) -> None:
     from amplifier_kit.files.locks import LockedError
 
-    store = SessionStore(tmp_path)
+    store = ProjectSessions(tmp_path)
     path = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)],

@@ -17,7 +17,7 @@ from amplifier.app.sessions.composition import compose
 from amplifier.app.sessions.opened import open_session
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.compat.original.session import AmplifierSession as OriginalSession
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
@@ -622,14 +622,14 @@ class EmbeddedStored(EmbeddedStart):
     can_refuse = True
 
     async def embed(self, stage: Stage) -> str:
-        store = SessionStore.of(stage.places())
+        store = ProjectSessions.of(stage.places())
         await _turn(stage, BEGIN)
         record = await self.stored(store)
         stage.resume()
         stage.weaken()
         return await _turn(stage, stage.given, record)
 
-    async def stored(self, store: SessionStore) -> SessionRecord:
+    async def stored(self, store: ProjectSessions) -> SessionRecord:
         """Return the record of the session to open."""
         (session,) = store.all()
         return session.record
@@ -641,7 +641,7 @@ class EmbeddedStoredFork(EmbeddedStored):
     name = "embedded-stored-fork"
     is_same = False
 
-    async def stored(self, store: SessionStore) -> SessionRecord:
+    async def stored(self, store: ProjectSessions) -> SessionRecord:
         (session,) = store.all()
         return (await fork_session(store, session)).record
 
@@ -652,7 +652,7 @@ async def _turn(
     """Take a turn in a session of the profile, with the person's settings, kept in the store."""
     places = stage.places()
     composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
-    opening = open_session(composition, record=record, store=SessionStore.of(places))
+    opening = open_session(composition, record=record, store=ProjectSessions.of(places))
     async with opening as opened:
         stage.equip(opened.session)
         async with opened.stream(prompt) as events:

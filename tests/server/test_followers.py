@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.server.followers import Followers, StoredLog
 from amplifier.serving.limits import ServerLimits
 from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog

@@ -8,8 +8,8 @@ import anyio
 import attrs
 
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.store import SessionStore as ProjectSessions
-from amplifier.server.recorder import EventRecorder
+from amplifier.app.store.store import ProjectSessions
+from amplifier.server.recorder import TurnRecorder
 from amplifier_sdk.stores import Lease, LogEntry, LogName
 from tests.server.serving import Site
 
@@ -32,7 +32,7 @@ async def test_event_is_stored_once_though_the_turn_ends_meanwhile(site: Site) -
     store = WaitingStore(ProjectSessions(site.home / "recorded"))
     lease = await store.acquire("s", owner="test", period=60)
     await store.write_record(lease, {"version": 1, "session_id": "s"})
-    recorder = EventRecorder(store, lease)
+    recorder = TurnRecorder(store, lease)
     async with anyio.create_task_group() as group:
         group.start_soon(recorder.run)
         recorder.add({"type": "approval_requested"})

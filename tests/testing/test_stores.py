@@ -15,7 +15,7 @@ import pytest
 from amplifier.app.store.file_quotas import QUOTAS, FileQuotas
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LeaseState
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored_questions import changing_questions
 from amplifier.testing.stores import QUOTA_BEHAVIORS, STORE_BEHAVIORS
 from amplifier.validation.behaviors import BehaviorFailed

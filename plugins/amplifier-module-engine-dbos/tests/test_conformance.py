@@ -22,7 +22,7 @@ from amplifier_module_engine_dbos import DBOSEngine, open_engine
 from amplifier_module_engine_dbos._tables import (
     RUNS,
     WORKERS,
-    Database,
+    EngineDatabase,
     UnreachableError,
 )
 from amplifier_sdk import ExecutionEngine
@@ -116,7 +116,7 @@ async def test_old_run_of_low_priority_goes_before_a_new_one_of_a_high_one(
         ("high", 0, 1201),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(Database, "now", _now_after(later))
+            patch.setattr(EngineDatabase, "now", _now_after(later))
             request = RunRequest(run_id=run_id, workflow="w", priority=priority)
             await engine.start(request)
     async with working(engine, {"w": workflow}, max_runs=1, max_tenant_runs=1):
@@ -126,9 +126,9 @@ async def test_old_run_of_low_priority_goes_before_a_new_one_of_a_high_one(
     assert order == ["old", "high", "low"]
 
 
-def _now_after(seconds: float) -> Callable[[Database, sa.Connection], float]:
+def _now_after(seconds: float) -> Callable[[EngineDatabase, sa.Connection], float]:
     """Return a clock that is ahead."""
-    now = Database.now
+    now = EngineDatabase.now
     return lambda database, connection: now(database, connection) + seconds
 
 
@@ -141,7 +141,7 @@ async def test_worker_that_is_stopped_without_its_database_ends(
     async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
         return context.run_id
 
-    def gone(_database: Database) -> AbstractContextManager[sa.Connection]:
+    def gone(_database: EngineDatabase) -> AbstractContextManager[sa.Connection]:
         raise UnreachableError("it is gone")
 
     def asked(*_args: object, **_options: object) -> None:
@@ -152,7 +152,7 @@ async def test_worker_that_is_stopped_without_its_database_ends(
             tasks.start_soon(engine.work, {"w": workflow}, WorkerOptions(name="w"))
             await engine.start(RunRequest(run_id="r1", workflow="w"))
             await settled(engine, "r1")
-            monkeypatch.setattr(Database, "transaction", gone)
+            monkeypatch.setattr(EngineDatabase, "transaction", gone)
             monkeypatch.setattr(DBOSClient, "list_workflows", asked)
             tasks.cancel_scope.cancel()
     await engine.aclose()

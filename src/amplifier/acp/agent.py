@@ -32,7 +32,7 @@ from amplifier.app.sessions.selection import (
     select_session,
 )
 from amplifier.app.store.states import holder_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.rpc.frames import INVALID_PARAMS, INVALID_REQUEST, RpcError
@@ -193,7 +193,7 @@ class AcpAgent:
         options = self.options
         if selector.resume is not None:
             # By its whole id: a name or a beginning is for people to type.
-            stored = SessionStore.of(places).session(selector.resume)
+            stored = ProjectSessions.of(places).session(selector.resume)
             if stored is None:
                 told = "sessionId: there is no such session of this folder"
                 raise RpcError(_RESOURCE_NOT_FOUND, told)
@@ -210,7 +210,7 @@ class AcpAgent:
         if not cursor.isdecimal() or len(cursor) > 9:
             raise refused("cursor", "what an earlier list returned")
         first = int(cursor)
-        every = await to_thread.run_sync(SessionStore.of(places).all)
+        every = await to_thread.run_sync(ProjectSessions.of(places).all)
         # Sessions of one tool call are no conversations.
         found = [each for each in every if each.record.command is None]
         page = found[first : first + _PAGE]

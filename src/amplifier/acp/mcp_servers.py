@@ -15,14 +15,14 @@ from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["McpServers", "read_servers"]
+__all__ = ["EditorServers", "read_servers"]
 
 _MODULE: Final = "tool-mcp"
 _PACKAGE: Final = "amplifier_module_tool_mcp"
 
 
 @attrs.frozen
-class McpServers:
+class EditorServers:
     """Servers by name, as `tool-mcp` is configured; they may hold keys."""
 
     servers: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
@@ -58,13 +58,15 @@ class McpServers:
         ), notices
 
 
-def read_servers(given: Sequence[JSONObject]) -> McpServers:
+def read_servers(given: Sequence[JSONObject]) -> EditorServers:
     """Read what an editor passes.
 
     Raises:
         RpcError: a server is not as it must be.
     """
-    return McpServers({text_param(server, "name"): _config(server) for server in given})
+    return EditorServers(
+        {text_param(server, "name"): _config(server) for server in given}
+    )
 
 
 def _config(server: JSONObject) -> JSONObject:

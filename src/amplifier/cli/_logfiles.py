@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amplifier.cli._terminal import notice
 
 if TYPE_CHECKING:
-    from amplifier.app.logs.library import LogLibrary, SessionLog
+    from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 
 __all__ = ["choose_logs", "tell_damage"]
 
@@ -20,15 +20,15 @@ def choose_logs(
     files: Sequence[Path],
     *,
     tree: bool = False,
-) -> list[SessionLog]:
+) -> list[SessionLogFiles]:
     """Return the logs that a person means; default the newest of the project.
 
     Raises:
         ConfigError: one of them is not there.
     """
-    from amplifier.app.logs.library import SessionLog
+    from amplifier.app.logs.library import SessionLogFiles
 
-    chosen = [*map(library.find, names), *map(SessionLog.of_file, files)]
+    chosen = [*map(library.find, names), *map(SessionLogFiles.of_file, files)]
     chosen = chosen or [library.newest()]
     if tree:
         chosen = [member for log in chosen for member in library.family(log)]

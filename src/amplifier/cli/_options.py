@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCOPES",
+    "ChosenSession",
     "OptionGroup",
-    "SessionChoices",
     "add_debug",
     "answer_options",
     "consent_options",
@@ -137,7 +137,7 @@ class OptionGroup:
         return command
 
 
-class SessionChoices(NamedTuple):
+class ChosenSession(NamedTuple):
     """What a person chose of the session that a command works in."""
 
     profile: str | None = None
@@ -268,12 +268,12 @@ class SessionChoices(NamedTuple):
         )
 
 
-def session_choices(ctx: click.Context) -> SessionChoices:
+def session_choices(ctx: click.Context) -> ChosenSession:
     """Return what was chosen by the options of `session_options` or `made_of_options`; without any the defaults."""
     given = ctx.meta.get(_CHOICES)
     if given:
-        return SessionChoices(**given)
-    return SessionChoices()
+        return ChosenSession(**given)
+    return ChosenSession()
 
 
 def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> None:

@@ -24,7 +24,7 @@ from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
     from amplifier.app.store.stored import StoredSession
 
 __all__ = ["cleanup", "fork", "remove", "rename", "tag"]
@@ -129,7 +129,7 @@ def fork(
 def remove(sessions: tuple[str, ...], yes: bool, all_projects: bool) -> None:
     """Delete each SESSION and all that came of it."""
     require_locks()
-    chosen: dict[SessionStore, dict[str, None]] = {}  # each session once, in order
+    chosen: dict[ProjectSessions, dict[str, None]] = {}  # each session once, in order
     for name in sessions:
         store, session = find(name, all_projects=all_projects)
         chosen.setdefault(store, {})[session.record.session_id] = None
@@ -211,7 +211,7 @@ def _tell_cleanup(
 
 
 def _store_changes(
-    store: SessionStore, found: StoredSession, **changes: object
+    store: ProjectSessions, found: StoredSession, **changes: object
 ) -> None:
     """Change the record of a session that nobody has open."""
     import anyio  # with the runtime: help and wrong usage need none

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from amplifier.app.store.choice import StoreChoice
     from amplifier.app.store.shared import SharedSessions
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
     from amplifier.app.store.stored import StoredSession
     from amplifier_sdk.jsontypes import JSONObject
     from amplifier_sdk.messages import MessageDict
@@ -66,14 +66,14 @@ all_option: Final = OptionGroup(projects_option, store_options)
 """Adds `--all-projects`, `--store` and `--namespace`."""
 
 
-def file_stores(*, all_projects: bool) -> list[SessionStore]:
+def file_stores(*, all_projects: bool) -> list[ProjectSessions]:
     """Return the files of this project, or those of all."""
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
 
     places = find_places()
     if all_projects:
-        return SessionStore.every(places)
-    return [SessionStore.of(places)]
+        return ProjectSessions.every(places)
+    return [ProjectSessions.of(places)]
 
 
 def chosen_store() -> StoreChoice:
@@ -85,7 +85,7 @@ def chosen_store() -> StoreChoice:
     return StoreChoice(store=chosen.store, namespace=chosen.namespace)
 
 
-def project_sessions() -> SessionStore:
+def project_sessions() -> ProjectSessions:
     """Return the sessions of this project, in its files or where else the person wants them."""
     found = chosen_store().sessions(find_places())
     # copies of sessions go with the object, and a command may hold their paths alone
@@ -101,7 +101,7 @@ def shared_sessions() -> SharedSessions | None:
     return found if isinstance(found, SharedSessions) else None
 
 
-def stores(*, all_projects: bool) -> list[SessionStore]:
+def stores(*, all_projects: bool) -> list[ProjectSessions]:
     """Return the store of this project, or those of all; of one that several machines share who its sessions are.
 
     Raises:
@@ -118,7 +118,7 @@ def stores(*, all_projects: bool) -> list[SessionStore]:
     return [shared]
 
 
-def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]:
+def find(name: str, *, all_projects: bool) -> tuple[ProjectSessions, StoredSession]:
     """Find a session by its id, the beginning of it, or its name, and the store that it is in.
 
     Raises:
@@ -126,7 +126,7 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     """
     from amplifier.app.store.selection import find_session
     from amplifier.app.store.shared import SharedSessions
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
 
     known = stores(all_projects=all_projects)
     if isinstance(known[0], SharedSessions):
@@ -134,22 +134,22 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     roots = [store.sessions for store in known]
     with moved_reported():
         session = find_session(roots, name)
-    return SessionStore(session.folder.parent.parent), session
+    return ProjectSessions(session.folder.parent.parent), session
 
 
-def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
+def find_broken(name: str, *, all_projects: bool) -> tuple[ProjectSessions, str]:
     """Find a session of files as `find` does, also one that is damaged; return its id.
 
     Raises:
         ConfigError: there is none, or several; names them.
     """
     from amplifier.app.store.selection import find_outline
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
 
     roots = [store.sessions for store in file_stores(all_projects=all_projects)]
     with moved_reported():
         found = find_outline(roots, name)
-    return SessionStore(found.folder.parent.parent), found.session_id
+    return ProjectSessions(found.folder.parent.parent), found.session_id
 
 
 @contextmanager

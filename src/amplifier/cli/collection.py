@@ -14,7 +14,10 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.collections.details import ShownCollection
-    from amplifier.app.collections.installation import Change, CollectionInstaller
+    from amplifier.app.collections.installation import (
+        CollectionChange,
+        CollectionInstaller,
+    )
 
 __all__ = ["collection"]
 
@@ -192,7 +195,7 @@ def _installer(scope: str, *, offline: bool = False) -> CollectionInstaller:
     return CollectionInstaller.of(find_places(), local=is_local, offline=offline)
 
 
-def _updated(change: Change, *, dry_run: bool) -> str:
+def _updated(change: CollectionChange, *, dry_run: bool) -> str:
     if not change.is_changed:
         return "unchanged"
     if dry_run:
@@ -202,7 +205,7 @@ def _updated(change: Change, *, dry_run: bool) -> str:
     return "restored"
 
 
-def _change(change: Change) -> dict[str, object]:
+def _change(change: CollectionChange) -> dict[str, object]:
     return {
         "name": change.name,
         "version": change.version,

@@ -14,7 +14,7 @@ from amplifier.cli._terminal import one_line, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amplifier.compat.check import ModuleReport
+    from amplifier.compat.check import CompatReport
 
 __all__ = ["compat"]
 
@@ -44,13 +44,13 @@ def _check(ctx: click.Context, module: str, output: str) -> None:
     ctx.exit(0 if found.passed else 1)
 
 
-async def _examine(module: str) -> ModuleReport:
+async def _examine(module: str) -> CompatReport:
     from amplifier.compat.check import check_module, locate
 
     return check_module(locate(module))
 
 
-def _lines(found: ModuleReport) -> Iterator[str]:
+def _lines(found: CompatReport) -> Iterator[str]:
     if not found.is_original:
         yield f"{found.path}: imports nothing of the original"
     for name in found.imports:

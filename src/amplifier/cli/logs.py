@@ -16,7 +16,7 @@ from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
 
 if TYPE_CHECKING:
-    from amplifier.app.logs.library import LogLibrary, SessionLog
+    from amplifier.app.logs.library import LogLibrary, SessionLogFiles
     from amplifier.app.logs.merge import Logs
     from amplifier.app.logs.selection import LineFilter
     from amplifier_kit.logs.records import LogRecord
@@ -159,7 +159,7 @@ def _follow(
     selection: LineFilter,
     writer: _Writer,
     library: LogLibrary | None,
-    chosen: Sequence[SessionLog],
+    chosen: Sequence[SessionLogFiles],
 ) -> None:
     """Write what comes until somebody interrupts; with a library also of the sessions that are made meanwhile."""
     import anyio
@@ -168,7 +168,7 @@ def _follow(
 
     begun = taken.followed()
 
-    def find() -> list[SessionLog]:
+    def find() -> list[SessionLogFiles]:
         if library is not None:
             return [member for log in chosen for member in library.family(log)]
         return []

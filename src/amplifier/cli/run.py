@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import (
-    SessionChoices,
+    ChosenSession,
     flag,
     is_debug,
     session_choices,
@@ -98,14 +98,14 @@ def run_turn(
     )
 
 
-def _refuse_beside_agent(choices: SessionChoices, *, is_resumed: bool) -> None:
+def _refuse_beside_agent(choices: ChosenSession, *, is_resumed: bool) -> None:
     if is_resumed or choices.schema is not None or choices.says_what_it_is_made_of:
         raise click.UsageError(
             "--agent says all of the session: use it without --schema, --resume and what else it is made of"
         )
 
 
-def _refuse_beside_ask_later(choices: SessionChoices) -> None:
+def _refuse_beside_ask_later(choices: ChosenSession) -> None:
     """Refuse what leaves nothing to ask, or nowhere to store a question."""
     if choices.yes or choices.keep is False or choices.agent is not None:
         raise click.UsageError(

@@ -21,7 +21,7 @@ from amplifier.kernel.modules.catalog import Catalog
 from amplifier_sdk.errors import ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["CheckedImport", "ModuleReport", "check_module", "locate"]
+__all__ = ["CheckedImport", "CompatReport", "check_module", "locate"]
 
 _ORIGINAL: Final = Path(__file__).with_name("original")
 _SKIPPED: Final = frozenset({"build", "dist", "tests", "test", ".venv", "venv"})
@@ -45,7 +45,7 @@ class CheckedImport:
 
 
 @attrs.frozen
-class ModuleReport:
+class CompatReport:
     """What was found out about a module.
 
     `needs_asyncio` is the first import because of which it runs on asyncio alone; `None` where there is none.
@@ -125,7 +125,7 @@ def locate(name: str) -> Path:
     return Path(str(spec.origin))
 
 
-def check_module(path: Path) -> ModuleReport:
+def check_module(path: Path) -> CompatReport:
     """Check the module at a path: a project's folder, a package's, or one file."""
     given = ModuleSources.at(path)
     own = tuple(
@@ -134,7 +134,7 @@ def check_module(path: Path) -> ModuleReport:
         if not _SKIPPED.intersection(file.relative_to(path).parts[:-1])
     )
     sources = attrs.evolve(given, files=own)
-    return ModuleReport(
+    return CompatReport(
         path,
         sources.is_original,
         tuple(_imports(sources)),

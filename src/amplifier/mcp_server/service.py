@@ -20,7 +20,7 @@ from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.selection import SelectedSession
 from amplifier.app.sessions.tool_calls import OneCall, require_tool
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.text.message_visibility import told
 from amplifier.kernel.reports import report
 from amplifier.mcp_server.approval import (
@@ -246,7 +246,7 @@ class McpService:
         _: ClientRequest,
         __: types.PaginatedRequestParams | None,
     ) -> types.ListResourcesResult:
-        store = SessionStore.of(self.opened.composition.places)
+        store = ProjectSessions.of(self.opened.composition.places)
         every = await to_thread.run_sync(store.all)
         redactor = self._redactor
         found = [
@@ -266,7 +266,7 @@ class McpService:
         self, _: ClientRequest, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        store = SessionStore.of(self.opened.composition.places)
+        store = ProjectSessions.of(self.opened.composition.places)
         session = None
         if uri.startswith(_SESSION) and "/" not in uri.removeprefix(_SESSION):
             session = store.session(uri.removeprefix(_SESSION))

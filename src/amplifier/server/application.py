@@ -22,7 +22,7 @@ from amplifier.kernel.reports import report
 from amplifier.server.activity import ActivityLog
 from amplifier.server.followers import Followers
 from amplifier.server.insights import Insights
-from amplifier.server.members import Member, Members
+from amplifier.server.members import Members, TokenHolder
 from amplifier.server.page_routes import page_routes
 from amplifier.server.quotas import SharedQuotas, open_quotas
 from amplifier.server.readiness import Readiness
@@ -213,7 +213,7 @@ def _checked(operation: Operation, role: Role, activity: ActivityLog) -> Endpoin
 
     @wraps(endpoint)
     async def checked(request: Request, client: Client) -> Response:
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         entry: JSONObject = {
             "token": client.token.name,
             "action": endpoint.__name__,

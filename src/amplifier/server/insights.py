@@ -18,12 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from amplifier.app.directories import Places
-from amplifier.app.logs.library import LogLibrary, SessionLog
+from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 from amplifier.app.questions.stored_approvals import described_question
 from amplifier.app.store.records import beginning_of
 from amplifier.app.traces.page import page_data, read_trace
 from amplifier.server.activity import ActivityLog
-from amplifier.server.members import Member
+from amplifier.server.members import TokenHolder
 from amplifier.server.quota_views import describe_quotas, quota_metrics
 from amplifier.server.records import is_open_approval
 from amplifier.server.roles import Role, may
@@ -88,7 +88,7 @@ class Insights:
 
     async def show_caller(self, _request: Request, client: Client) -> Response:
         """Show whose token it is."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         return JSONAnswer(
             {"name": client.token.name, "tenant": client.tenant, "role": client.role}
         )
@@ -133,7 +133,7 @@ class Insights:
 
     async def show_cost(self, _request: Request, client: Client) -> Response:
         """Show what turns cost by day in UTC and tenant: the caller's, or all for who owns the server."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         days: dict[tuple[str, str], _Day] = {}
         wanted = None if _owns_server(client) else client.tenant
         for tenant, entries in (await self.activity.read_costs(wanted)).items():
@@ -149,7 +149,7 @@ class Insights:
 
     async def show_limits(self, _request: Request, client: Client) -> Response:
         """Show what the tenant may use with others, and how much of it is used; of all for who owns the server."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         quotas = self.sessions.quotas
         if quotas is None:
             return JSONAnswer({"tenant": client.tenant, "accounts": [], "paused": []})
@@ -158,7 +158,7 @@ class Insights:
 
     async def show_audit(self, _request: Request, client: Client) -> Response:
         """Show who changed what in the tenant, the latest last."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         entries = await self.activity.read("audit", client.tenant)
         listed: list[JSONValue] = [
             {"at": entry.at, **entry.data}
@@ -169,7 +169,7 @@ class Insights:
 
     async def show_metrics(self, _request: Request, client: Client) -> Response:
         """Show the metrics of this process as Prometheus reads them; they are of all tenants."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         if client.tenant != DEFAULT_TENANT:
             told = f"Metrics are of all tenants; only {DEFAULT_TENANT!r} reads them"
             raise RequestError(403, "forbidden", told)
@@ -179,7 +179,7 @@ class Insights:
         return Response(text, media_type=METRICS_TYPE)
 
 
-def _owns_server(client: Member) -> bool:
+def _owns_server(client: TokenHolder) -> bool:
     return client.tenant == DEFAULT_TENANT and may(client.role, "owner")
 
 
@@ -228,7 +228,7 @@ def _number(value: JSONValue) -> int:
 
 def _trace(places: Places, session_id: str) -> JSONObject:
     try:
-        log = SessionLog.of_file(log_file(places, session_id))
+        log = SessionLogFiles.of_file(log_file(places, session_id))
     except ConfigError:  # it has none so far
         return {"rows": [], "said": []}
     return page_data(read_trace(LogLibrary(places).family(log)))

@@ -16,7 +16,7 @@ from amplifier.serving.errors import RequestError
 from amplifier.serving.tokens import Client, Token, bearer_of, refused
 from amplifier_sdk.errors import AmplifierError
 
-__all__ = ["Member", "Members"]
+__all__ = ["Members", "TokenHolder"]
 
 _POLL: Final = 60.0
 _RETRY: Final = 1.0
@@ -24,7 +24,7 @@ _LONGEST: Final = 5.0
 
 
 @attrs.define(eq=False)
-class Member(Client):
+class TokenHolder(Client):
     """The holder of a token.
 
     Args:
@@ -42,7 +42,7 @@ class Member(Client):
         """Whether the token has ended."""
         return self.expires is not None and self.expires <= time()
 
-    def has_rights_of(self, other: Member) -> bool:
+    def has_rights_of(self, other: TokenHolder) -> bool:
         """Tell whether they may do just what another one may."""
         rights = (self.tenant, self.role, self.expires)
         return rights == (other.tenant, other.role, other.expires)
@@ -66,9 +66,9 @@ class Members:
     """
 
     tokens: TokenStore
-    _known: dict[str, Member] = attrs.field(factory=dict)
+    _known: dict[str, TokenHolder] = attrs.field(factory=dict)
 
-    def identify(self, headers: Headers) -> Member:
+    def identify(self, headers: Headers) -> TokenHolder:
         """Return who sends a request.
 
         Raises:
@@ -90,7 +90,7 @@ class Members:
 
     async def load(self) -> None:
         """Read the tokens; who is still there as they were keeps what they use, and what others read ends."""
-        known: dict[str, Member] = {}
+        known: dict[str, TokenHolder] = {}
         for token in await self.tokens.load():
             made, before = _member(token), self._known.get(token.hash)
             is_same = before is not None and before.has_rights_of(made)
@@ -123,7 +123,9 @@ class Members:
         return min([_POLL, *left])
 
 
-def _member(token: StoredToken) -> Member:
+def _member(token: StoredToken) -> TokenHolder:
     # who may call is decided by the hash above; nothing compares this secret
     limits = Token(name=token.name, secret=token.hash)
-    return Member(limits, tenant=token.tenant, role=token.role, expires=token.expires)
+    return TokenHolder(
+        limits, tenant=token.tenant, role=token.role, expires=token.expires
+    )

@@ -12,7 +12,7 @@ import attrs
 
 from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
-from amplifier.server.recorder import EventRecorder
+from amplifier.server.recorder import TurnRecorder
 from amplifier.server.records import running_turn, wishes_to_cancel, with_turn_ended
 from amplifier.server.retries import Retries
 from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
@@ -117,7 +117,7 @@ async def end_cancelled_turn(
             return
         turn = AcceptedTurn(tenant=tenant, turn_id=turn_id, prompt="", lease=lease)
         await close_journal(turn)
-        recorder = EventRecorder(tenant.store, lease)
+        recorder = TurnRecorder(tenant.store, lease)
         await end_turn(turn, recorder, {"type": "turn_cancelled"})
         await engine.forget(turn_id)
 

@@ -13,7 +13,7 @@ from amplifier_kit.redaction import SinkFilter, SinkRedactor, StrictRedactor
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, SessionStore
 
-__all__ = ["EventRecorder"]
+__all__ = ["TurnRecorder"]
 
 _PIECES: Final = {
     "text_delta": "text",
@@ -31,7 +31,7 @@ _GATHERED: Final = 0.02
 
 
 @attrs.define(eq=False)
-class EventRecorder:
+class TurnRecorder:
     """Stores the events of a turn; what waits for the store while it writes goes together with the next step.
 
     Args:

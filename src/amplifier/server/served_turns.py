@@ -23,7 +23,7 @@ from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.writer import write_record
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
@@ -32,7 +32,7 @@ from amplifier.server.activity import ActivityLog
 from amplifier.server.leases import renew_lease
 from amplifier.server.model_gate import ModelGate
 from amplifier.server.quotas import SharedQuotas
-from amplifier.server.recorder import EventRecorder
+from amplifier.server.recorder import TurnRecorder
 from amplifier.server.records import (
     is_open_approval,
     left_behind,
@@ -165,7 +165,7 @@ class ServedTurn:
     refused: ConfigError | None = None
     unreached: StoreUnavailableError | None = None
     is_lost: bool = False
-    recorder: EventRecorder = attrs.field(init=False)
+    recorder: TurnRecorder = attrs.field(init=False)
     _session: AmplifierSession | None = None
     _approvals: StoredApprovals | None = None
     _record: SessionRecord | None = None
@@ -180,7 +180,7 @@ class ServedTurn:
     _is_over: anyio.Event = attrs.field(factory=anyio.Event)
 
     def __attrs_post_init__(self) -> None:
-        self.recorder = EventRecorder(self.turn.tenant.store, self.turn.lease)
+        self.recorder = TurnRecorder(self.turn.tenant.store, self.turn.lease)
 
     async def run(self) -> bool:
         """Run it, and store how it ended or that it waits; return whether it ended.
@@ -444,7 +444,7 @@ def _is_of(entry: LogEntry, turn_id: str) -> bool:
 
 async def end_turn(
     turn: AcceptedTurn,
-    recorder: EventRecorder,
+    recorder: TurnRecorder,
     end: JSONObject,
     session: SessionRecord | None = None,
 ) -> None:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from amplifier.server.budgets import require_budget
 from amplifier.server.followers import Followers
 from amplifier.server.leases import release_lease, renewed
-from amplifier.server.members import Member
+from amplifier.server.members import TokenHolder
 from amplifier.server.quotas import SharedQuotas
 from amplifier.server.reaper import end_cancelled_turn, without_left_turn
 from amplifier.server.records import (
@@ -313,7 +313,7 @@ class StoredSessions:
         if not found:
             raise RequestError(404, "not_found", "There is no such question")
         roles = found[0].details.get("roles")
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         if isinstance(roles, list) and client.role not in roles:
             raise RequestError(403, "forbidden", "Others may answer this question")
         answer = await to_thread.run_sync(answer_to, found[0], wanted)
@@ -328,7 +328,7 @@ class StoredSessions:
 
     async def tenant(self, client: Client) -> Tenant:
         """Return the tenant of a caller."""
-        assert isinstance(client, Member)
+        assert isinstance(client, TokenHolder)
         return await self.stores.tenant(client.tenant)
 
     async def session(

@@ -15,7 +15,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.directories import Places
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.server.stores import Tenant
 from amplifier_kit.files import open_flags
 from amplifier_kit.files.atomic import write_private

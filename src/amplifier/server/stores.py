@@ -10,7 +10,7 @@ import attrs
 from amplifier.app.directories import Places
 from amplifier.app.store.choice import FILES, open_named_store, served_files
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import NamespacedStore, SessionStore

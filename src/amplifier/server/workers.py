@@ -19,7 +19,7 @@ import anyio
 import attrs
 
 from amplifier.app.questions.stored_approvals import is_waited_for
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.kernel.reports import report
 from amplifier.server.leases import release_lease
 from amplifier.server.records import running_turn

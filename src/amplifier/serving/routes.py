@@ -18,7 +18,7 @@ from amplifier.serving.prompts import PromptParts, read_prompt
 from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier.serving.sessions import ServedSession, SessionTable
 from amplifier.serving.tokens import Client
-from amplifier.serving.turns import OnDisconnect, ServedTurn
+from amplifier.serving.turns import OnDisconnect, RequestedTurn
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.output_schema import OutputSchema
 
@@ -235,11 +235,11 @@ def _session(request: Request, client: Client) -> ServedSession:
     return session
 
 
-def _turn(request: Request, client: Client) -> ServedTurn:
+def _turn(request: Request, client: Client) -> RequestedTurn:
     return _session(request, client).turn(request.path_params["turn_id"])
 
 
-def _last_event(request: Request, turn: ServedTurn) -> int:
+def _last_event(request: Request, turn: RequestedTurn) -> int:
     """Return the number of the last event that the reader has."""
     text = request.headers.get("last-event-id", "0")
     if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):

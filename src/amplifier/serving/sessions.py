@@ -19,7 +19,7 @@ from amplifier.serving.event_log import Encode, EventLog
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
-from amplifier.serving.turns import OnDisconnect, ServedTurn
+from amplifier.serving.turns import OnDisconnect, RequestedTurn
 from amplifier_kit.event_json import event_to_json, json_or_text
 from amplifier_kit.trace_context import called_by
 from amplifier_sdk.errors import TurnCancelled
@@ -60,10 +60,10 @@ class ServedSession:
     approvals: ServedApprovals
     history: Sequence[MessageDict] = ()
     is_single: bool = False
-    turns: dict[str, ServedTurn] = attrs.field(factory=dict)
+    turns: dict[str, RequestedTurn] = attrs.field(factory=dict)
     closed: anyio.Event = attrs.field(factory=anyio.Event)
-    _waiting: list[ServedTurn] = attrs.field(factory=list)
-    _running: ServedTurn | None = None
+    _waiting: list[RequestedTurn] = attrs.field(factory=list)
+    _running: RequestedTurn | None = None
     is_closing: bool = attrs.field(default=False, init=False)
     _asked: anyio.Event = attrs.field(factory=anyio.Event)
     _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
@@ -82,7 +82,7 @@ class ServedSession:
             "approvals": self.approvals.to_json(),
         }
 
-    def turn(self, turn_id: str) -> ServedTurn:
+    def turn(self, turn_id: str) -> RequestedTurn:
         """Return one of its turns.
 
         Raises:
@@ -100,7 +100,7 @@ class ServedSession:
         on_disconnect: OnDisconnect,
         may_wait: bool,
         encode: Encode | None = None,
-    ) -> ServedTurn:
+    ) -> RequestedTurn:
         """Have a prompt answered.
 
         Raises:
@@ -122,7 +122,7 @@ class ServedSession:
         log = EventLog(limits.max_events, limits.max_event_bytes)
         if encode is not None:
             log.encode = encode
-        turn = ServedTurn(prompt, on_disconnect, log)
+        turn = RequestedTurn(prompt, on_disconnect, log)
         self._forget_ended_turns()
         self.turns[turn.id] = turn
         self.client.turns += 1
@@ -179,7 +179,7 @@ class ServedSession:
                 return
             self._asked = anyio.Event()
 
-    async def _answer(self, turn: ServedTurn) -> None:
+    async def _answer(self, turn: RequestedTurn) -> None:
         """Run a turn, and cancel it when somebody asks for that."""
         turn.begin(self.id)
         metrics, begun = self.table.metrics, anyio.current_time()
@@ -204,7 +204,7 @@ class ServedSession:
             usage = None if finished is None else finished.usage
             metrics.count_turn(turn.state, anyio.current_time() - begun, usage)
 
-    async def _run(self, turn: ServedTurn) -> None:
+    async def _run(self, turn: RequestedTurn) -> None:
         def note(event: StreamEvent) -> Awaitable[None] | None:
             line = event_to_json(event)
             if isinstance(event, TurnFinished):
@@ -217,12 +217,12 @@ class ServedSession:
         result = await self.agent_session.run(turn.prompt, sink=note)
         turn.end("finished", output=json_or_text(result.output))
 
-    async def _cancel_when_asked(self, turn: ServedTurn) -> None:
+    async def _cancel_when_asked(self, turn: RequestedTurn) -> None:
         while True:
             immediate = await turn.cancellation()
             await self.agent_session.session.cancel(immediate=immediate)
 
-    def _end_turn(self, turn: ServedTurn) -> None:
+    def _end_turn(self, turn: RequestedTurn) -> None:
         self.client.turns -= 1
         # one that the session's end broke off
         turn.end("cancelled")

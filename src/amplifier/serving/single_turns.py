@@ -14,7 +14,7 @@ from amplifier.serving.event_log import Encode
 from amplifier.serving.event_stream import until_disconnected
 from amplifier.serving.sessions import SessionTable
 from amplifier.serving.tokens import Client
-from amplifier.serving.turns import ServedTurn
+from amplifier.serving.turns import RequestedTurn
 from amplifier_sdk.content import block_to_dict
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
@@ -61,7 +61,7 @@ async def begin_single_turn(
     client: Client,
     conversation: Conversation,
     encode: Encode | None = None,
-) -> ServedTurn:
+) -> RequestedTurn:
     """Begin a turn in a session of its own, which ends with it, or when nobody reads it any more.
 
     Raises:
@@ -80,7 +80,7 @@ async def begin_single_turn(
         raise
 
 
-async def finished_turn(request: Request, turn: ServedTurn) -> TurnFinished:
+async def finished_turn(request: Request, turn: RequestedTurn) -> TurnFinished:
     """Wait for a turn's end.
 
     Raises:
@@ -101,7 +101,7 @@ async def finished_turn(request: Request, turn: ServedTurn) -> TurnFinished:
     raise RequestError(_STATUSES.get(code, 500), code, str(error["message"]))
 
 
-def _error(turn: ServedTurn) -> JSONObject:
+def _error(turn: RequestedTurn) -> JSONObject:
     error = (turn.end_event or {}).get("error")
     if isinstance(error, dict):
         return error

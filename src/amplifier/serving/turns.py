@@ -16,7 +16,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.streaming import TurnFinished
 
-__all__ = ["EndState", "OnDisconnect", "ServedTurn", "TurnState"]
+__all__ = ["EndState", "OnDisconnect", "RequestedTurn", "TurnState"]
 
 EndState: TypeAlias = Literal["finished", "failed", "cancelled"]
 TurnState: TypeAlias = Literal["queued", "running"] | EndState
@@ -30,7 +30,7 @@ _END_EVENTS: Final[Mapping[EndState, str]] = {
 
 
 @attrs.define(eq=False)
-class ServedTurn:
+class RequestedTurn:
     """A turn that somebody asked for.
 
     Args:

@@ -18,7 +18,7 @@ from amplifier.app.sessions.opened import open_session
 from amplifier.app.sessions.reopened import reopen
 from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.recorded import read_recorded
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
@@ -50,11 +50,11 @@ async def conversation(
 ) -> AsyncIterator[tuple[Talk, CommandRegistry]]:
     """Open a session, take turns in it, and gather its commands."""
     composition = composed(plan or _plan(**changes), places.working_dir)
-    store = SessionStore.of(composition.places) if kept else None
+    store = ProjectSessions.of(composition.places) if kept else None
     record = (
         new_record(composition)
         if session is None
-        else SessionStore.of(composition.places).find(session).record
+        else ProjectSessions.of(composition.places).find(session).record
     )
     async with open_session(composition, record=record, store=store) as opened:
         talk = Talk.of(opened)
@@ -296,7 +296,7 @@ async def test_rename_names_a_session_that_is_kept(places: Places) -> None:
             == "The session is called 'my shop'."
         )
         assert (
-            SessionStore.of(places).find("my shop").record.session_id
+            ProjectSessions.of(places).find("my shop").record.session_id
             == talk.opened.session.session_id
         )
         assert "A name is missing" in await refused(registry, "/rename")
@@ -312,7 +312,7 @@ async def test_fork_keeps_another_session_with_some_of_the_turns(
 ) -> None:
     async with conversation(places, "one", "two") as (talk, registry):
         text = await say(registry, "/fork 1 other way")
-        store = SessionStore.of(places)
+        store = ProjectSessions.of(places)
         made = store.find("other way")
         recorded = read_recorded(made.folder)
         assert recorded is not None
@@ -414,7 +414,7 @@ async def test_who_was_chosen_answers_when_session_is_opened_again(
     async with conversation(places, "one", providers=scripts) as (talk, registry):
         await say(registry, "/provider b")
         await take(talk, "two")
-        session, store = talk.opened.session.session_id, SessionStore.of(places)
+        session, store = talk.opened.session.session_id, ProjectSessions.of(places)
     record = store.find(session).record
     assert record.provider == "b"
     composition = reopen(store, record, PlanOptions(), places).composition

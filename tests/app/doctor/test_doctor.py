@@ -27,7 +27,7 @@ from amplifier.app.doctor.storage import check_secrets, check_sessions, check_tr
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sessions.composition import new_record
 from amplifier.app.settings.secrets import SecretStore
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.cli import main
 from amplifier_kit.installation import install_command
 from tests.app.installing import ACME, install, install_ours
@@ -244,7 +244,7 @@ def test_a_module_that_takes_all_the_time_is_told(ours: Path) -> None:
 
 
 async def test_sessions_are_told_with_who_has_them_open(places: Places) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     record = new_record(composed({}, places.working_dir))
     async with store.open(record):
         found = of(check_sessions(places), "sessions")
@@ -257,7 +257,7 @@ async def test_sessions_are_told_with_who_has_them_open(places: Places) -> None:
 
 
 async def test_damaged_and_readable_sessions_are_told(places: Places) -> None:
-    store = SessionStore.of(places)
+    store = ProjectSessions.of(places)
     for _ in range(2):
         async with store.open(new_record(composed({}, places.working_dir))):
             pass

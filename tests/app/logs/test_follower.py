@@ -13,7 +13,7 @@ import pytest
 
 from amplifier.app.logs import follower as follower_module
 from amplifier.app.logs.follower import FollowedLog, follow
-from amplifier.app.logs.library import SessionLog
+from amplifier.app.logs.library import SessionLogFiles
 from amplifier.app.logs.merge import Logs
 from amplifier.app.logs.selection import LineFilter
 from amplifier_kit.logs.files import rotated_name
@@ -175,7 +175,7 @@ def test_following_begins_where_reading_ended(path: Path, opened: ExitStack) -> 
 
 
 async def test_logs_that_come_are_followed_from_their_beginning(tmp_path: Path) -> None:
-    logs = [SessionLog(path=tmp_path / "a.jsonl", session_id="a")]
+    logs = [SessionLogFiles(path=tmp_path / "a.jsonl", session_id="a")]
     append(logs[0].path, "first")
     seen = []
     with anyio.fail_after(20):
@@ -183,7 +183,9 @@ async def test_logs_that_come_are_followed_from_their_beginning(tmp_path: Path) 
             async for lines in looks:
                 seen += [line.record.event for line in lines if line.record]
                 if len(seen) == 1:
-                    logs.append(SessionLog(path=tmp_path / "b.jsonl", session_id="b"))
+                    logs.append(
+                        SessionLogFiles(path=tmp_path / "b.jsonl", session_id="b")
+                    )
                     append(logs[1].path, "second")
                     append(logs[0].path, "third")
                 if len(seen) == 3:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.logs.library import LogLibrary, SessionLog
+from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 from amplifier.app.store.records import SessionRecord
 from amplifier_kit.files.names import folder_name
 from amplifier_sdk.errors import ConfigError
@@ -102,15 +102,17 @@ def test_without_a_log_the_module_that_writes_them_is_named(places: Places) -> N
 
 def test_a_file_is_a_log_wherever_it_stands(tmp_path: Path, places: Places) -> None:
     path = write_log(tmp_path / "copy.jsonl", [Story("x", "y").tell("e")])
-    log = SessionLog.of_file(path)
+    log = SessionLogFiles.of_file(path)
     assert (log.session_id, log.parent_id) == ("x", "y")
     assert LogLibrary(places).family(log) == [log]
     assert (
-        SessionLog.of_file(write_log(tmp_path / "odd" / "e.jsonl", [b"?\n"])).session_id
+        SessionLogFiles.of_file(
+            write_log(tmp_path / "odd" / "e.jsonl", [b"?\n"])
+        ).session_id
         == "odd"
     )
     with pytest.raises(ConfigError, match="no such file"):
-        SessionLog.of_file(tmp_path / "none")
+        SessionLogFiles.of_file(tmp_path / "none")
 
 
 def test_of_an_id_no_other_session_is_read(

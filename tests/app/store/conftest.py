@@ -7,7 +7,7 @@ import os
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 
 
 @pytest.fixture(autouse=True)
@@ -19,5 +19,5 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(places: Places) -> SessionStore:
-    return SessionStore.of(places)
+def store(places: Places) -> ProjectSessions:
+    return ProjectSessions.of(places)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
@@ -51,7 +51,7 @@ def result(number: int, name: str, text: str) -> MessageDict:
 
 
 async def keep(
-    store: SessionStore,
+    store: ProjectSessions,
     session_id: str = "s1",
     turns: Sequence[Sequence[MessageDict]] = (),
     **fields: object,
@@ -69,7 +69,7 @@ async def keep(
 
 
 async def interrupt(
-    store: SessionStore,
+    store: ProjectSessions,
     session: StoredSession,
     *,
     prompt: str = "Delete it",

@@ -15,7 +15,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import EXPECTED
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.repair import repair
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
 from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.delegation import ChildRecord
@@ -49,7 +49,7 @@ def spent(tokens: int, cost: str | None = None, **counts: int) -> JSONObject:
 class Turns:
     """Sessions whose turns run until the process is killed."""
 
-    def __init__(self, store: SessionStore) -> None:
+    def __init__(self, store: ProjectSessions) -> None:
         self.store = store
 
     async def cut_off(
@@ -148,7 +148,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> Kills:
 
 
 @pytest.fixture
-def turns(store: SessionStore) -> Turns:
+def turns(store: ProjectSessions) -> Turns:
     return Turns(store)
 
 
@@ -199,7 +199,7 @@ async def test_a_turn_that_its_parent_noted_counts_once(
 
 
 async def test_a_session_that_was_not_cut_off_owes_nothing(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         assert await charge_cut_off(store, kept) == ()
@@ -243,7 +243,7 @@ async def test_a_process_that_is_killed_again_charges_nothing_twice(
 ) -> None:
     number, was_killed = 0, True
     while was_killed:
-        turns = Turns(SessionStore(tmp_path / str(number)))
+        turns = Turns(ProjectSessions(tmp_path / str(number)))
         await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
         kills.arm(number)
         was_killed = False

@@ -14,7 +14,7 @@ from amplifier.app.directories import Places
 from amplifier.app.doctor.storage import check_sessions
 from amplifier.app.store.records import SessionRecord, is_intact
 from amplifier.app.store.repair import diagnose, repair
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.writer import METADATA, write_record
 from amplifier_sdk.errors import ConfigError
@@ -22,7 +22,7 @@ from tests.app.store.talks import HELLO, keep, record
 
 
 @pytest.fixture
-async def folder(store: SessionStore) -> Path:
+async def folder(store: ProjectSessions) -> Path:
     return (await keep(store, "s1", [HELLO], name="dinner", cost_usd="0.5")).folder
 
 
@@ -33,7 +33,7 @@ def replace(folder: Path, old: str, new: str) -> None:
 
 
 async def test_a_flipped_bit_is_reported_and_repaired(
-    store: SessionStore, places: Places, folder: Path
+    store: ProjectSessions, places: Places, folder: Path
 ) -> None:
     replace(folder, '"cost_usd": "0.5"', '"cost_usd": "0.4"')
     with pytest.raises(ConfigError, match=r"its 'checksum' does not fit; .*repair s1"):

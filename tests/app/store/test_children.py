@@ -8,7 +8,7 @@ import pytest
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.states import cut_off_below, resumable, state_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk.delegation import ChildRecord, ChildStore, JournaledChildStore
 from amplifier_sdk.errors import ConfigError
@@ -39,7 +39,7 @@ NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)
 
 
 async def test_child_outlives_parent_and_secrets_are_not_stored(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     children = StoredChildren(store=store, working_dir="/work")
     assert isinstance(children, ChildStore)
@@ -58,7 +58,7 @@ async def test_child_outlives_parent_and_secrets_are_not_stored(
 
 
 async def test_what_a_child_said_is_cleaned_as_its_parents_is(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     children = StoredChildren(
         store=store, clean=lambda: lambda message: {**message, "content": "***"}
@@ -71,7 +71,7 @@ async def test_what_a_child_said_is_cleaned_as_its_parents_is(
 
 
 async def test_secret_asked_of_child_is_not_stored_and_is_named(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     asked: JSONObject = {
         "orchestrator_config": {"hosts": [{"api_key": "s3cret"}]},
@@ -90,7 +90,7 @@ async def test_secret_asked_of_child_is_not_stored_and_is_named(
 
 
 async def test_child_is_there_before_first_turn_and_is_parents_alone(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     children = StoredChildren(store=store, working_dir="/work", durability="sync")
     assert isinstance(children, JournaledChildStore)
@@ -109,7 +109,7 @@ async def test_child_is_there_before_first_turn_and_is_parents_alone(
 
 
 async def test_child_cut_off_in_first_turn_resumes_with_doubts(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     await keep(store, "s1")
     children = StoredChildren(store=store)
@@ -139,7 +139,7 @@ async def test_child_cut_off_in_first_turn_resumes_with_doubts(
     assert cut_off_below(store, "s1") == ()
 
 
-async def test_what_is_no_child_is_not_resumed_as_one(store: SessionStore) -> None:
+async def test_what_is_no_child_is_not_resumed_as_one(store: ProjectSessions) -> None:
     async with store.open(record()):
         pass
     children = StoredChildren(store=store)

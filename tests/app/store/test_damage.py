@@ -16,7 +16,7 @@ from amplifier.app.store.recorded import RecordedComposition
 from amplifier.app.store.repair import diagnose, diagnose_all, repair
 from amplifier.app.store.selection import find_outline
 from amplifier.app.store.states import state_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_outline
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
@@ -47,7 +47,7 @@ def restored(folder: Path, files: dict[str, bytes]) -> None:
 @pytest.mark.figures  # seconds of work
 @pytest.mark.parametrize("state", ["idle", "interrupted"])
 def test_any_flipped_bit_of_a_journal_is_found_and_repaired(
-    store: SessionStore, state: str
+    store: ProjectSessions, state: str
 ) -> None:
     session = anyio.run(lambda: keep(store, turns=[HELLO]))
     if state == "interrupted":
@@ -70,7 +70,7 @@ def test_any_flipped_bit_of_a_journal_is_found_and_repaired(
 
 
 @pytest.mark.figures  # seconds of work
-def test_any_flipped_bit_of_a_transcript_is_found(store: SessionStore) -> None:
+def test_any_flipped_bit_of_a_transcript_is_found(store: ProjectSessions) -> None:
     session = anyio.run(lambda: keep(store, turns=[HELLO]))
     transcript = session.folder / "transcript.jsonl"
     data = transcript.read_bytes()
@@ -94,7 +94,7 @@ LOST: Final[dict[str, Callable[[Path], object]]] = {
 
 @pytest.mark.parametrize("how", LOST)
 async def test_a_transcript_that_is_gone_is_no_empty_session(
-    store: SessionStore, how: str
+    store: ProjectSessions, how: str
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME], name="mine")
     LOST[how](session.folder / "transcript.jsonl")
@@ -114,7 +114,7 @@ async def test_a_transcript_that_is_gone_is_no_empty_session(
 
 
 async def test_a_transcript_without_a_whole_line_is_no_empty_session(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO])
     transcript = session.folder / "transcript.jsonl"
@@ -133,7 +133,7 @@ async def test_a_transcript_without_a_whole_line_is_no_empty_session(
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "transcript.jsonl"])
 async def test_a_file_that_is_no_log_is_moved_aside_by_a_repair(
-    store: SessionStore, name: str
+    store: ProjectSessions, name: str
 ) -> None:
     session = await keep(store, turns=[HELLO])
     (session.folder / name).write_text("shopping list\nmilk\n")
@@ -148,7 +148,7 @@ async def test_a_file_that_is_no_log_is_moved_aside_by_a_repair(
     assert store.find("s1").record.turn_count == (name == "journal.jsonl")
 
 
-async def test_a_repaired_record_says_who_answers(store: SessionStore) -> None:
+async def test_a_repaired_record_says_who_answers(store: ProjectSessions) -> None:
     session = await keep(store, turns=[HELLO])
     plan = {
         "session": {
@@ -179,7 +179,9 @@ async def test_a_repaired_record_says_who_answers(store: SessionStore) -> None:
     assert store.find("s1").record.profile is None
 
 
-async def test_the_turns_of_a_lost_record_are_counted_once(store: SessionStore) -> None:
+async def test_the_turns_of_a_lost_record_are_counted_once(
+    store: ProjectSessions,
+) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
     (session.folder / "metadata.json").unlink()
@@ -188,7 +190,7 @@ async def test_the_turns_of_a_lost_record_are_counted_once(store: SessionStore) 
 
 
 async def test_a_damaged_session_is_found_by_what_is_left_of_it(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, "Rome 2026", turns=[HELLO])
     file = session.folder / "metadata.json"
@@ -201,7 +203,7 @@ async def test_a_damaged_session_is_found_by_what_is_left_of_it(
 
 
 async def test_a_beginning_means_the_parent_of_those_that_begin_so(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     root = "0a1b2c3d-root"
     for name, parent in (
@@ -226,7 +228,7 @@ async def test_a_beginning_means_the_parent_of_those_that_begin_so(
 
 
 async def test_long_beginning_is_found_without_records_of_others(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("0a1b2c3d-one", "9f8e7d6c-two"):
         async with store.open(record(name)):

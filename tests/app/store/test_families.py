@@ -14,7 +14,7 @@ from amplifier.app.store import stored
 from amplifier.app.store.families import grow
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import Cleanup, SessionStore
+from amplifier.app.store.store import Cleanup, ProjectSessions
 from amplifier.app.store.stored import SessionListing, StoredSession
 from amplifier.app.store.writer import write_record
 from amplifier_kit.files.documents import read_document
@@ -34,7 +34,9 @@ def ids(trees: list[object]) -> list[object]:
     ]
 
 
-async def test_sessions_stand_below_those_that_made_them(store: SessionStore) -> None:
+async def test_sessions_stand_below_those_that_made_them(
+    store: ProjectSessions,
+) -> None:
     family = [
         ("old", None),
         ("new", None),
@@ -60,7 +62,7 @@ async def test_sessions_stand_below_those_that_made_them(store: SessionStore) ->
 
 
 async def test_records_that_name_each_other_keep_nobody_waiting(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     for name, parent in [("a", "b"), ("b", "a"), ("self", "self")]:
         await keep(store, name, parent_id=parent)
@@ -89,7 +91,7 @@ def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
 # -- forking
 
 
-async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
+async def test_a_fork_goes_on_from_a_turn(store: ProjectSessions) -> None:
     session = await keep(
         store,
         turns=[HELLO, ROME],
@@ -115,7 +117,7 @@ async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
     assert store.find("other way").record.session_id == made.record.session_id
 
 
-async def test_a_fork_within_a_turn_answers_its_calls(store: SessionStore) -> None:
+async def test_a_fork_within_a_turn_answers_its_calls(store: ProjectSessions) -> None:
     session = await keep(
         store,
         turns=[
@@ -140,7 +142,7 @@ async def test_a_fork_within_a_turn_answers_its_calls(store: SessionStore) -> No
 
 
 async def test_a_fork_of_an_open_session_has_its_running_turn(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
@@ -160,7 +162,7 @@ async def test_a_fork_of_an_open_session_has_its_running_turn(
     ids=["turn", "message", "both"],
 )
 async def test_a_fork_needs_a_point_that_is_there(
-    store: SessionStore, point: dict[str, int], problem: str
+    store: ProjectSessions, point: dict[str, int], problem: str
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     with pytest.raises(ConfigError, match=problem):
@@ -173,7 +175,7 @@ async def test_a_fork_needs_a_point_that_is_there(
     assert len(store.all()) == 1
 
 
-async def test_an_empty_session_can_be_forked(store: SessionStore) -> None:
+async def test_an_empty_session_can_be_forked(store: ProjectSessions) -> None:
     made = await fork_session(store, await keep(store))
     assert read_history(made.folder).messages == []
 
@@ -182,7 +184,7 @@ async def test_an_empty_session_can_be_forked(store: SessionStore) -> None:
 
 
 async def test_old_sessions_are_deleted_with_what_came_of_them(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     await keep(store, "old", created=1.0)
     await keep(store, "old-kid", created=2.0, parent_id="old")
@@ -204,7 +206,7 @@ async def test_old_sessions_are_deleted_with_what_came_of_them(
 
 
 async def test_a_cleanup_reads_each_record_a_few_times(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(30):
         await keep(store, f"s{number}", created=1.0)
@@ -219,7 +221,7 @@ async def test_a_cleanup_reads_each_record_a_few_times(
     assert len(read) <= 60
 
 
-class Meanwhile(SessionStore):
+class Meanwhile(ProjectSessions):
     """A store whose sessions go on as soon as they were listed."""
 
     def listing(self) -> SessionListing:
@@ -241,7 +243,7 @@ class Meanwhile(SessionStore):
 
 @pytest.mark.parametrize("how", ["cleanup", "forget_unused"])
 async def test_a_session_that_went_on_after_it_was_listed_stays(
-    store: SessionStore, how: str
+    store: ProjectSessions, how: str
 ) -> None:
     await keep(store, "s1", created=1.0)
     others = Meanwhile(store.root)
@@ -253,7 +255,7 @@ async def test_a_session_that_went_on_after_it_was_listed_stays(
 
 
 async def test_a_deletion_that_did_not_finish_is_finished_later(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await keep(store, "s1", [HELLO])
     with monkeypatch.context() as patch:

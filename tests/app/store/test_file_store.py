@@ -13,7 +13,7 @@ import pytest
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE, LeaseState
 from amplifier.app.store.states import holder_of, state_of
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored_questions import QUESTIONS
 from amplifier.app.store.writer import JOURNAL
 from amplifier.testing.stores import (

@@ -15,7 +15,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.appendlog import AppendedRecord, LogFormatError, encode_line
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
@@ -26,7 +26,7 @@ from tests.app.store.talks import HELLO, record
 NOBODY: Final = 65534
 
 
-async def test_files_are_their_owners_alone(store: SessionStore) -> None:
+async def test_files_are_their_owners_alone(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
@@ -41,7 +41,9 @@ async def test_files_are_their_owners_alone(store: SessionStore) -> None:
         assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
 
 
-async def test_what_a_killed_writer_left_behind_is_removed(store: SessionStore) -> None:
+async def test_what_a_killed_writer_left_behind_is_removed(
+    store: ProjectSessions,
+) -> None:
     async with store.open(record()) as kept:
         old, new = (kept.folder / f".amplifier-{name}.tmp" for name in ("old", "new"))
     old.touch()
@@ -52,7 +54,7 @@ async def test_what_a_killed_writer_left_behind_is_removed(store: SessionStore) 
         assert new.exists()
 
 
-async def test_a_folder_of_another_session_is_refused(store: SessionStore) -> None:
+async def test_a_folder_of_another_session_is_refused(store: ProjectSessions) -> None:
     async with store.open(record("s1")):
         pass
     store.folder("s1").rename(store.folder("s2"))
@@ -62,7 +64,7 @@ async def test_a_folder_of_another_session_is_refused(store: SessionStore) -> No
 
 
 async def test_session_with_foreign_transcript_file_is_released(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
@@ -82,7 +84,7 @@ async def test_session_with_foreign_transcript_file_is_released(
     ids=["message", "kind"],
 )
 async def test_a_record_that_is_no_message_is_damage(
-    store: SessionStore, forged: JSONObject
+    store: ProjectSessions, forged: JSONObject
 ) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
@@ -188,7 +190,9 @@ HOSTILE = [
 ]
 
 
-def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) -> None:
+def test_no_id_leads_elsewhere_and_each_comes_back_whole(
+    store: ProjectSessions,
+) -> None:
     folders = set()
 
     async def make() -> None:
@@ -210,7 +214,7 @@ def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) ->
 
 
 async def test_what_another_version_knows_of_a_session_stays(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()):
         pass
@@ -224,7 +228,7 @@ async def test_what_another_version_knows_of_a_session_stays(
     assert (data["mood"], data["name"], data["version"]) == ({"now": "fine"}, "mine", 1)
 
 
-async def test_a_damaged_record_hides_no_other_session(store: SessionStore) -> None:
+async def test_a_damaged_record_hides_no_other_session(store: ProjectSessions) -> None:
     for name in ("good", "bad", "newer"):
         async with store.open(record(name)):
             pass
@@ -242,14 +246,14 @@ async def test_a_damaged_record_hides_no_other_session(store: SessionStore) -> N
 
 
 @pytest.fixture
-def others() -> Iterator[SessionStore]:
+def others() -> Iterator[ProjectSessions]:
     """A store of the superuser's in a folder of somebody who is none, and whom the tests are."""
     root = Path(tempfile.mkdtemp())
     is_superuser = os.geteuid() == 0
     if is_superuser:
         os.chown(root, NOBODY, NOBODY)
         os.seteuid(NOBODY)
-    yield SessionStore(root)
+    yield ProjectSessions(root)
     for folder in (root, root / "sessions", root / "sessions" / "closed"):
         folder.chmod(0o700)
     if is_superuser:
@@ -258,7 +262,7 @@ def others() -> Iterator[SessionStore]:
 
 
 async def test_a_folder_that_cannot_be_read_hides_no_other_session(
-    others: SessionStore,
+    others: ProjectSessions,
 ) -> None:
     for name in ("good", "closed"):
         async with others.open(record(name)):
@@ -278,7 +282,7 @@ async def test_a_folder_that_cannot_be_read_hides_no_other_session(
         assert [folder for folder, _ in others.damaged()] == [others.sessions]
 
 
-async def test_a_damaged_line_loses_itself_alone(store: SessionStore) -> None:
+async def test_a_damaged_line_loses_itself_alone(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         for _ in range(3):
             await kept.note_turn([*kept.messages, *HELLO])
@@ -291,7 +295,7 @@ async def test_a_damaged_line_loses_itself_alone(store: SessionStore) -> None:
         assert len(kept.messages) == 5
 
 
-async def test_what_is_written_can_be_cleaned(store: SessionStore) -> None:
+async def test_what_is_written_can_be_cleaned(store: ProjectSessions) -> None:
     def clean(data: JSONObject) -> JSONObject:
         written: JSONObject = json.loads(json.dumps(data).replace("s3cret", "***"))
         return written

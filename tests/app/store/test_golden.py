@@ -11,7 +11,7 @@ import pytest
 
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.secret import WITHHELD
 
@@ -24,16 +24,16 @@ STORES: Final = sorted(path.name for path in GOLDEN.iterdir())
 @pytest.fixture(params=STORES)
 def earlier(
     request: pytest.FixtureRequest, tmp_path: Path
-) -> tuple[SessionStore, dict[str, dict[str, object]]]:
+) -> tuple[ProjectSessions, dict[str, dict[str, object]]]:
     """A copy of what a version wrote, and what is in it."""
     folder = shutil.copytree(GOLDEN / request.param, tmp_path / "state")
-    return SessionStore(folder), json.loads(
+    return ProjectSessions(folder), json.loads(
         (folder / "expected.json").read_text("utf-8")
     )
 
 
 async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
-    earlier: tuple[SessionStore, dict[str, dict[str, object]]],
+    earlier: tuple[ProjectSessions, dict[str, dict[str, object]]],
 ) -> None:
     store, expected = earlier
     assert store.damaged() == []
@@ -70,7 +70,7 @@ async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
 
 
 async def test_a_child_of_an_earlier_version_is_resumed(
-    earlier: tuple[SessionStore, dict[str, dict[str, object]]],
+    earlier: tuple[ProjectSessions, dict[str, dict[str, object]]],
 ) -> None:
     store, _ = earlier
     child = await StoredChildren(store=store).load("named-0123456789abcdef_scout")

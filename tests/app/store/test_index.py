@@ -21,7 +21,7 @@ from amplifier.app.store import overview
 from amplifier.app.store.index import INDEX, MIN_SESSIONS, IndexRow, SessionIndex
 from amplifier.app.store.overview import SessionOverview, latest_sessions
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.writer import METADATA, TRANSCRIPT, write_record
 from tests.app.store.talks import record
@@ -38,7 +38,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def many(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+def many(store: ProjectSessions, monkeypatch: pytest.MonkeyPatch) -> ProjectSessions:
     """A store of enough sessions, whose index is made."""
     monkeypatch.setattr(overview, "MIN_SESSIONS", COUNT - 5)
     for number in range(COUNT):
@@ -49,7 +49,7 @@ def many(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
     return store
 
 
-def make(store: SessionStore, session_id: str, **fields: object) -> Path:
+def make(store: ProjectSessions, session_id: str, **fields: object) -> Path:
     folder = store.folder(session_id)
     folder.mkdir(parents=True)
     (folder / TRANSCRIPT).write_bytes(SAID)
@@ -57,7 +57,7 @@ def make(store: SessionStore, session_id: str, **fields: object) -> Path:
     return folder
 
 
-def check(store: SessionStore) -> None:
+def check(store: ProjectSessions) -> None:
     """Require the answer that reading every file gives, twice: the first may mend the index."""
     for _ in range(2):
         files = store.listing()
@@ -69,7 +69,7 @@ def check(store: SessionStore) -> None:
         assert list(own.sessions) == store.all()
 
 
-def reads(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reads(store: ProjectSessions, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the folders whose records one look at the store reads."""
     names: list[str] = []
 
@@ -84,7 +84,7 @@ def reads(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_only_what_changed_is_read(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert reads(many, monkeypatch) == []
     folder = make(many, "new")
@@ -94,7 +94,7 @@ def test_only_what_changed_is_read(
     check(many)
 
 
-def test_the_latest_are_chosen_without_children(many: SessionStore) -> None:
+def test_the_latest_are_chosen_without_children(many: ProjectSessions) -> None:
     found = latest_sessions([many.sessions], 2)
     assert [each.record.session_id for each in found.sessions] == [
         f"session-{COUNT - 1:03}",
@@ -106,7 +106,7 @@ def test_the_latest_are_chosen_without_children(many: SessionStore) -> None:
 
 
 def test_what_is_gone_before_it_is_read_is_not_shown(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = SessionOverview.of
 
@@ -174,14 +174,14 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_change_by_anybody_is_seen(
-    many: SessionStore, change: Callable[[Path], object]
+    many: ProjectSessions, change: Callable[[Path], object]
 ) -> None:
     change(many.folder("session-007"))
     check(many)
 
 
 def test_a_record_that_changed_just_now_is_read_again(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = max(
         (folder / METADATA).stat().st_ctime_ns for folder in many.sessions.iterdir()
@@ -253,7 +253,7 @@ FAULTS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_faulty_index_changes_no_answer(
-    many: SessionStore, fault: Callable[[Path], object]
+    many: ProjectSessions, fault: Callable[[Path], object]
 ) -> None:
     fault(many.root / INDEX)
     check(many)
@@ -263,7 +263,7 @@ def test_a_faulty_index_changes_no_answer(
 
 @pytest.mark.parametrize("fault", ["no database", "cut off", "another table"])
 def test_a_damaged_index_is_made_anew(
-    many: SessionStore, fault: str, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FAULTS[fault](many.root / INDEX)
     check(many)
@@ -271,7 +271,7 @@ def test_a_damaged_index_is_made_anew(
 
 
 def test_an_index_that_another_process_writes_is_done_without(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.app.store.index._TIMEOUT", 0.0)
     other = sqlite3.connect(many.root / INDEX, isolation_level=None)
@@ -287,7 +287,7 @@ def test_an_index_that_another_process_writes_is_done_without(
 
 
 def test_a_python_without_sqlite_lists_as_well(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sqlite3", None)
     check(many)
@@ -296,7 +296,7 @@ def test_a_python_without_sqlite_lists_as_well(
 
 
 def test_a_folder_that_cannot_be_written_has_no_index(
-    many: SessionStore, monkeypatch: pytest.MonkeyPatch
+    many: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (many.root / INDEX).unlink()
 
@@ -309,18 +309,18 @@ def test_a_folder_that_cannot_be_written_has_no_index(
     assert not (many.root / INDEX).exists()
 
 
-def test_the_index_is_for_this_user_alone(many: SessionStore) -> None:
+def test_the_index_is_for_this_user_alone(many: ProjectSessions) -> None:
     assert stat.S_IMODE((many.root / INDEX).stat().st_mode) == 0o600
 
 
-def test_a_small_store_has_no_index(store: SessionStore) -> None:
+def test_a_small_store_has_no_index(store: ProjectSessions) -> None:
     make(store, "one")
     check(store)
     assert not (store.root / INDEX).exists()
     assert latest_sessions([store.root / "nowhere"], 1).count == 0
 
 
-def test_a_store_of_some_size_has_an_index(store: SessionStore) -> None:
+def test_a_store_of_some_size_has_an_index(store: ProjectSessions) -> None:
     for number in range(MIN_SESSIONS - 1):
         make(store, f"session-{number:03}")
     check(store)
@@ -330,7 +330,7 @@ def test_a_store_of_some_size_has_an_index(store: SessionStore) -> None:
     assert (store.root / INDEX).exists()
 
 
-def test_what_is_deleted_leaves_the_index(many: SessionStore) -> None:
+def test_what_is_deleted_leaves_the_index(many: ProjectSessions) -> None:
     file = many.root / INDEX
     assert b"zebra" in file.read_bytes()
     many.delete("tagged")
@@ -339,7 +339,7 @@ def test_what_is_deleted_leaves_the_index(many: SessionStore) -> None:
 
 
 def test_an_index_of_another_version_is_deleted_with_a_session(
-    many: SessionStore,
+    many: ProjectSessions,
 ) -> None:
     set_version(many.root / INDEX, 99)
     many.delete("tagged")
@@ -365,7 +365,7 @@ SessionIndex(Path(sys.argv[1])).update(rows(int(sys.argv[2])), ["tagged"])
 @pytest.mark.process
 @pytest.mark.parametrize("count", [0, 1, 100, 4999])
 def test_a_writer_that_is_killed_leaves_the_old_rows(
-    many: SessionStore, count: int
+    many: ProjectSessions, count: int
 ) -> None:
     index = SessionIndex(many.root / INDEX)
     before = index.rows()
@@ -377,7 +377,7 @@ def test_a_writer_that_is_killed_leaves_the_old_rows(
     check(many)
 
 
-def test_writers_at_the_same_time_leave_rows_of_both(many: SessionStore) -> None:
+def test_writers_at_the_same_time_leave_rows_of_both(many: ProjectSessions) -> None:
     index = SessionIndex(many.root / INDEX)
     index.path.unlink()
     both = [
@@ -393,7 +393,7 @@ def test_writers_at_the_same_time_leave_rows_of_both(many: SessionStore) -> None
     check(many)
 
 
-def test_a_whole_listing_is_as_before(many: SessionStore) -> None:
+def test_a_whole_listing_is_as_before(many: ProjectSessions) -> None:
     stored = many.session("session-007")
     assert stored is not None
     write_record(stored.folder, attrs.evolve(stored.record, tags=("a", 'b"')))
@@ -402,7 +402,7 @@ def test_a_whole_listing_is_as_before(many: SessionStore) -> None:
 
 
 def test_bytes_that_a_disk_lost_are_seen_where_they_are_verified(
-    many: SessionStore,
+    many: ProjectSessions,
 ) -> None:
     file = many.folder("session-007") / METADATA
     index = SessionIndex(many.root / INDEX)

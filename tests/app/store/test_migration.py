@@ -15,7 +15,7 @@ from amplifier.app.store.choice import migrate_named
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE
 from amplifier.app.store.migration import migrate_sessions
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogName, SessionLog, StoredQuestion

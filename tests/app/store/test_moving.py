@@ -12,7 +12,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.export import Form, export
 from amplifier.app.store.imported import import_session
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import diagnose as find_problems
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -22,7 +22,7 @@ from tests.app.store.talks import HELLO, ROME, calling, keep, result
 
 
 async def test_what_is_exported_is_imported(
-    store: SessionStore, tmp_path: Path
+    store: ProjectSessions, tmp_path: Path
 ) -> None:
     session = await keep(
         store,
@@ -54,7 +54,7 @@ async def test_what_is_exported_is_imported(
 
 
 async def test_a_child_is_imported_without_what_it_was_made_of(
-    store: SessionStore, tmp_path: Path
+    store: ProjectSessions, tmp_path: Path
 ) -> None:
     session = await keep(
         store, "kid", [HELLO], parent_id="s1", plan={"tools": ["evil"]}
@@ -122,7 +122,7 @@ FACTS: list[tuple[str, JSONValue]] = [
 
 @pytest.mark.parametrize(("key", "value"), FACTS, ids=str)
 async def test_what_cannot_be_true_of_a_session_is_refused(
-    store: SessionStore, tmp_path: Path, key: str, value: JSONValue
+    store: ProjectSessions, tmp_path: Path, key: str, value: JSONValue
 ) -> None:
     about: JSONObject = {"session_id": "s", key: value}
     data: JSONObject = {
@@ -140,7 +140,7 @@ async def test_what_cannot_be_true_of_a_session_is_refused(
     "data", [pytest.param(data, id=name) for name, data in HOSTILE]
 )
 async def test_what_is_no_exported_session_is_refused(
-    store: SessionStore, tmp_path: Path, data: JSONValue
+    store: ProjectSessions, tmp_path: Path, data: JSONValue
 ) -> None:
     with pytest.raises(ConfigError, match=r"s\.json"):
         await import_session(store, write(tmp_path / "s.json", json.dumps(data)))
@@ -151,7 +151,7 @@ async def test_what_is_no_exported_session_is_refused(
     "text", ["", "{", "[" * 100_000, "\ud800"], ids=["empty", "cut", "deep", "half"]
 )
 async def test_what_is_no_json_is_refused(
-    store: SessionStore, tmp_path: Path, text: str
+    store: ProjectSessions, tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ConfigError, match="no JSON"):
@@ -159,7 +159,7 @@ async def test_what_is_no_json_is_refused(
 
 
 async def test_a_file_that_is_not_there_or_too_large_is_refused(
-    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigError, match="not there"):
         await import_session(store, tmp_path)
@@ -169,7 +169,7 @@ async def test_a_file_that_is_not_there_or_too_large_is_refused(
 
 
 async def test_an_imported_history_is_one_that_vendors_accept(
-    store: SessionStore, tmp_path: Path
+    store: ProjectSessions, tmp_path: Path
 ) -> None:
     messages = [
         HELLO[0],
@@ -192,7 +192,7 @@ async def test_an_imported_history_is_one_that_vendors_accept(
 
 @pytest.mark.parametrize("form", ["json", "markdown", "html"])
 async def test_an_export_is_without_secrets_when_that_is_wanted(
-    store: SessionStore, form: Form
+    store: ProjectSessions, form: Form
 ) -> None:
     def clean(data: MessageDict) -> MessageDict:
         written: MessageDict = json.loads(json.dumps(data).replace("s3cret", "***"))
@@ -211,7 +211,7 @@ async def test_an_export_is_without_secrets_when_that_is_wanted(
     assert "It is ***" in text
 
 
-async def test_html_shows_text_and_runs_nothing(store: SessionStore) -> None:
+async def test_html_shows_text_and_runs_nothing(store: ProjectSessions) -> None:
     hostile = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\ud800"
     turn: list[MessageDict] = [
         {"role": "user", "content": hostile},
@@ -227,7 +227,7 @@ async def test_html_shows_text_and_runs_nothing(store: SessionStore) -> None:
     assert "&lt;script&gt;" in page
 
 
-async def test_markdown_keeps_results_in_their_fence(store: SessionStore) -> None:
+async def test_markdown_keeps_results_in_their_fence(store: ProjectSessions) -> None:
     turn = [HELLO[0], calling("rm"), result(0, "rm", "```\n# Title\n````")]
     session = await keep(store, turns=[turn], tags=("<b>",), model="m*")
     text = export(session.record, read_history(session.folder), "markdown")

@@ -9,7 +9,7 @@ import pytest
 
 from amplifier.app.store.imported import import_session
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -43,7 +43,7 @@ async def test_a_transcript_is_imported_with_its_name_and_time(tmp_path: Path) -
         bundle="danger",
         config={"tools": [{"module": "tool-evil"}]},
     )
-    made = await import_session(SessionStore(tmp_path / "sessions"), path)
+    made = await import_session(ProjectSessions(tmp_path / "sessions"), path)
     history = read_history(made.folder)
 
     assert made.record.session_id == "5f0c1d2e"
@@ -63,7 +63,7 @@ async def test_without_usable_metadata_the_transcript_counts(
 ) -> None:
     path = write(tmp_path, {"role": "assistant", "content": "hello"})
     (tmp_path / "metadata.json").write_text(metadata)
-    made = await import_session(SessionStore(tmp_path / "sessions"), path)
+    made = await import_session(ProjectSessions(tmp_path / "sessions"), path)
 
     assert made.record.prompt == ""
     assert made.record.session_id
@@ -75,4 +75,4 @@ async def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     path.write_text(f"{path.read_text()}\n{line}\n")
 
     with pytest.raises(ConfigError, match=r"line 3|messages\[1\]"):
-        await import_session(SessionStore(tmp_path / "sessions"), path)
+        await import_session(ProjectSessions(tmp_path / "sessions"), path)

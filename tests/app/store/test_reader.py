@@ -7,7 +7,7 @@ import pytest
 from amplifier.app.store.reader import conversation, read_history, words_of
 from amplifier.app.store.repair import diagnose
 from amplifier.app.store.search import search_sessions
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
@@ -17,7 +17,7 @@ from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 
 
 async def test_session_is_read_while_it_is_open_with_its_running_turn(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     await interrupt(store, session)
@@ -29,7 +29,7 @@ async def test_session_is_read_while_it_is_open_with_its_running_turn(
     assert history.interrupted.in_doubt == ("rm",)
 
 
-async def test_a_session_without_files_has_said_nothing(store: SessionStore) -> None:
+async def test_a_session_without_files_has_said_nothing(store: ProjectSessions) -> None:
     session = await keep(store)
     assert read_history(session.folder).messages == []
 
@@ -61,7 +61,7 @@ def test_a_message_has_words(content: JSONValue, words: str) -> None:
     assert words_of({"role": "user", "content": content}) == words
 
 
-async def test_what_is_no_transcript_is_told(store: SessionStore) -> None:
+async def test_what_is_no_transcript_is_told(store: ProjectSessions) -> None:
     session = await keep(store, turns=[HELLO])
     (session.folder / "transcript.jsonl").write_text("shopping list\n")
     with pytest.raises(ConfigError, match="it is no log"):
@@ -73,7 +73,7 @@ async def test_what_is_no_transcript_is_told(store: SessionStore) -> None:
 # -- searching
 
 
-async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
+async def test_a_text_is_found_wherever_it_stands(store: ProjectSessions) -> None:
     await keep(
         store, "alpha", [ROME], name="Holiday", tags=("sun", "food"), prompt="Where to?"
     )
@@ -100,7 +100,7 @@ async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
 
 
 async def test_a_search_has_limits_and_tells_what_it_left_out(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     for number in range(4):
         await keep(store, f"s{number}", [HELLO], created=float(number))
@@ -113,13 +113,15 @@ async def test_a_search_has_limits_and_tells_what_it_left_out(
     assert bounded.unread == ("s2", "s1", "s0")
 
 
-async def test_a_session_without_a_transcript_is_searched(store: SessionStore) -> None:
+async def test_a_session_without_a_transcript_is_searched(
+    store: ProjectSessions,
+) -> None:
     await keep(store, "empty", prompt="Hello")
     assert len(search_sessions(store.all(), "hello").hits) == 1
     assert search_sessions(store.all(), "rome").unread == ()
 
 
-async def test_what_is_written_in_other_ways_is_found(store: SessionStore) -> None:
+async def test_what_is_written_in_other_ways_is_found(store: ProjectSessions) -> None:
     said: list[MessageDict] = [
         {"role": "user", "content": 'A "quoted"\tword\nand 273 \u212aelvin, Straße'},
         {"role": "user", "content": "half \ud83d of a pair"},
@@ -142,7 +144,7 @@ async def test_what_is_written_in_other_ways_is_found(store: SessionStore) -> No
 
 
 async def test_what_cannot_hold_a_text_is_not_decoded(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await keep(store, turns=[HELLO])
     monkeypatch.setattr(

@@ -12,7 +12,7 @@ from amplifier.app.sessions.snapshot import describe
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import NewerRecordError
 from amplifier.app.store.repair import diagnose, diagnose_all, repair
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.appendlog import LogFormatError
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk.errors import ConfigError
@@ -23,7 +23,7 @@ from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep
 # -- diagnosing and repairing
 
 
-async def test_a_sound_session_is_told_and_left_alone(store: SessionStore) -> None:
+async def test_a_sound_session_is_told_and_left_alone(store: ProjectSessions) -> None:
     session = await keep(store, turns=[HELLO])
     before = {file.name: file.read_bytes() for file in session.folder.iterdir()}
     assert diagnose(store, "s1").is_sound
@@ -31,7 +31,7 @@ async def test_a_sound_session_is_told_and_left_alone(store: SessionStore) -> No
     assert {file.name: file.read_bytes() for file in session.folder.iterdir()} == before
 
 
-async def test_what_is_wrong_is_told_and_repaired(store: SessionStore) -> None:
+async def test_what_is_wrong_is_told_and_repaired(store: ProjectSessions) -> None:
     session = await keep(store, turns=[HELLO, [HELLO[0], calling("rm"), HELLO[0]]])
     await interrupt(store, session)
     path = session.folder / "transcript.jsonl"
@@ -57,7 +57,7 @@ async def test_what_is_wrong_is_told_and_repaired(store: SessionStore) -> None:
 
 
 async def test_what_was_said_stays_where_its_record_is_missing(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     said = await keep(store, "said", [HELLO])
     cut_off = await keep(store, "cut-off")
@@ -81,7 +81,7 @@ async def test_what_was_said_stays_where_its_record_is_missing(
 
 
 async def test_history_that_cannot_be_read_is_not_cleaned_up(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store)
     transcript = session.folder / "transcript.jsonl"
@@ -94,7 +94,7 @@ async def test_history_that_cannot_be_read_is_not_cleaned_up(
 
 
 async def test_a_session_is_recorded_before_its_transcript_is_made(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store)
     transcript = session.folder / "transcript.jsonl"
@@ -110,7 +110,7 @@ async def test_a_session_is_recorded_before_its_transcript_is_made(
     "text", [None, "{", '{"version": 1}', '{"version": true}', "[]"], ids=str
 )
 async def test_a_lost_record_is_made_anew_of_what_was_said(
-    store: SessionStore, text: str | None
+    store: ProjectSessions, text: str | None
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     file = session.folder / "metadata.json"
@@ -123,7 +123,7 @@ async def test_a_lost_record_is_made_anew_of_what_was_said(
     assert (session.folder / "metadata.json.damaged").exists() is (text is not None)
 
 
-async def test_a_newer_record_is_left_alone(store: SessionStore) -> None:
+async def test_a_newer_record_is_left_alone(store: ProjectSessions) -> None:
     session = await keep(store, turns=[HELLO])
     data = json.loads((session.folder / "metadata.json").read_text())
     text = json.dumps({**data, "version": 99})
@@ -135,7 +135,7 @@ async def test_a_newer_record_is_left_alone(store: SessionStore) -> None:
 
 
 async def test_an_open_session_is_neither_wrong_nor_repaired(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
@@ -155,7 +155,7 @@ async def test_an_open_session_is_neither_wrong_nor_repaired(
 
 
 async def test_the_record_of_an_open_session_is_not_made_anew(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO], name="mine")
     async with store.open(session.record):
@@ -165,13 +165,13 @@ async def test_the_record_of_an_open_session_is_not_made_anew(
         assert (session.folder / "metadata.json").read_text() == "{"
 
 
-async def test_a_session_that_is_not_there_is_not_made(store: SessionStore) -> None:
+async def test_a_session_that_is_not_there_is_not_made(store: ProjectSessions) -> None:
     with pytest.raises(FileNotFoundError):
         await repair(store, "s1")
     assert not store.folder("s1").exists()
 
 
-async def test_all_sessions_are_diagnosed(store: SessionStore) -> None:
+async def test_all_sessions_are_diagnosed(store: ProjectSessions) -> None:
     for name in ("good", "bad"):
         await keep(store, name, [HELLO])
     (store.folder("bad") / "metadata.json").write_text("{")
@@ -201,7 +201,7 @@ def test_what_a_session_is_made_of_is_written_without_secrets(tmp_path: Path) ->
 
 
 async def test_what_a_session_is_made_of_is_written_when_it_changes(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store)
     file = session.folder / "config.md"

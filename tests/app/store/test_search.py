@@ -22,7 +22,7 @@ from amplifier.app.store.index import INDEX
 from amplifier.app.store.overview import SessionOverview
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.search import SearchResult, search_folders, search_sessions
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.writer import METADATA, TRANSCRIPT, write_record
 from tests.app.store.talks import HELLO, interrupt, keep, record
 
@@ -52,7 +52,7 @@ def files(said: str, *, is_interrupted: bool = False) -> dict[str, bytes]:
     """Return the files of a session in which something was said."""
 
     async def make(root: Path) -> Path:
-        store = SessionStore(root)
+        store = ProjectSessions(root)
         turn = [{**HELLO[0], "content": said}] if said else []
         session = await keep(store, "made", [turn] if said else [])
         if is_interrupted:
@@ -68,7 +68,7 @@ class Project:
     """A project whose sessions anybody changes."""
 
     def __init__(self, root: Path) -> None:
-        self.store = SessionStore(root)
+        self.store = ProjectSessions(root)
         self.changes = 0
 
     def make(
@@ -103,7 +103,7 @@ class Project:
     def move(self) -> None:
         goal = self.store.root.with_name(f"{self.store.root.name}-moved")
         self.store.root.rename(goal)
-        self.store = SessionStore(goal)
+        self.store = ProjectSessions(goal)
 
     def file(self, session_id: str, name: str) -> Path:
         return self.store.folder(session_id) / name
@@ -149,7 +149,7 @@ STEPS = st.one_of(
 
 def scan(roots: list[Path], text: str, limit: int, max_bytes: int) -> SearchResult:
     """Search every session that can be read."""
-    stores = [SessionStore(root.parent) for root in roots]
+    stores = [ProjectSessions(root.parent) for root in roots]
     sessions = [each for store in stores for each in store.all(children=True)]
     sessions.sort(key=lambda session: session.record.latest, reverse=True)
     return search_sessions(sessions, text, limit=limit, max_bytes=max_bytes)
@@ -193,7 +193,7 @@ def test_a_search_finds_what_a_scan_finds(
 
 
 @pytest.mark.parametrize("text", WORDS)
-def test_every_word_is_found_as_by_a_scan(store: SessionStore, text: str) -> None:
+def test_every_word_is_found_as_by_a_scan(store: ProjectSessions, text: str) -> None:
     project = Project(store.root)
     for session_id, name, said in zip(IDS, NAMES, SAID, strict=True):
         project.make(session_id, name, said, is_interrupted=False)
@@ -204,7 +204,7 @@ def test_every_word_is_found_as_by_a_scan(store: SessionStore, text: str) -> Non
 
 
 def test_only_what_may_hold_the_text_is_decoded(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(store.root)
     for number in range(20):
@@ -226,7 +226,7 @@ def test_only_what_may_hold_the_text_is_decoded(
 
 
 def test_what_is_gone_before_it_is_read_is_not_found(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(store.root)
     for session_id in ("s1", "s2", "s3"):
@@ -244,7 +244,9 @@ def test_what_is_gone_before_it_is_read_is_not_found(
     assert hit.session.record.session_id == "s3"
 
 
-def test_a_pipe_in_place_of_a_transcript_is_not_waited_for(store: SessionStore) -> None:
+def test_a_pipe_in_place_of_a_transcript_is_not_waited_for(
+    store: ProjectSessions,
+) -> None:
     project = Project(store.root)
     project.make("s1", "A yak", SAID[0], is_interrupted=False)
     transcript = store.folder("s1") / TRANSCRIPT
@@ -254,7 +256,7 @@ def test_a_pipe_in_place_of_a_transcript_is_not_waited_for(store: SessionStore) 
 
 
 def test_sessions_that_stay_are_found_while_others_come_and_go(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     project = Project(store.root)
     for number in range(5):

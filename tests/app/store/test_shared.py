@@ -13,7 +13,7 @@ import pytest
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LeaseState
 from amplifier.app.store.shared import SharedSessions
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import LeaseHeldError, LeaseLostError, StoreUnavailableError
 from amplifier_sdk.journal import CallStarted, TurnStarted
 from amplifier_sdk.stores import Lease, LogName, SessionStore, StoredQuestion

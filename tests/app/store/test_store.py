@@ -11,7 +11,7 @@ import pytest
 
 from amplifier.app.directories import Places
 from amplifier.app.store.states import holder_of, state_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.locks import LockedError
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError
@@ -27,7 +27,9 @@ SPENT: JSONObject = {
 }
 
 
-async def test_a_session_is_there_before_its_first_prompt(store: SessionStore) -> None:
+async def test_a_session_is_there_before_its_first_prompt(
+    store: ProjectSessions,
+) -> None:
     async with store.open(record()):
         (found,) = store.all()
     assert found.record.session_id == "s1"
@@ -35,7 +37,7 @@ async def test_a_session_is_there_before_its_first_prompt(store: SessionStore) -
     assert found.record.turn_count == 0
 
 
-async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
+async def test_what_a_turn_said_is_there_again(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         assert isinstance(kept.journal, Journal)
         await kept.note_prompt("Hello\n  there")
@@ -57,7 +59,7 @@ async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
 
 
 async def test_second_turn_is_added_and_changed_history_takes_place(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
@@ -72,7 +74,7 @@ async def test_second_turn_is_added_and_changed_history_takes_place(
         assert kept.record.turn_count == 3
 
 
-async def test_one_process_writes_a_session(store: SessionStore) -> None:
+async def test_one_process_writes_a_session(store: ProjectSessions) -> None:
     async with store.open(record()):
         with pytest.raises(LockedError, match="this process itself"):
             async with store.open(record()):
@@ -84,7 +86,7 @@ async def test_one_process_writes_a_session(store: SessionStore) -> None:
 
 
 async def test_a_session_that_somebody_made_meanwhile_is_gone_on_with(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile: list[Path] = []
 
@@ -101,7 +103,7 @@ async def test_a_session_that_somebody_made_meanwhile_is_gone_on_with(
 
 
 async def test_a_session_is_let_go_of_when_its_task_is_cancelled(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     with anyio.CancelScope() as scope:
         async with store.open(record()):
@@ -112,7 +114,7 @@ async def test_a_session_is_let_go_of_when_its_task_is_cancelled(
 
 
 async def test_a_record_that_could_not_be_read_again_is_not_written(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         with pytest.raises(
@@ -127,7 +129,7 @@ async def test_a_record_that_could_not_be_read_again_is_not_written(
 
 
 async def test_how_session_stands_is_told_by_its_lock_and_its_journal(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     session = await keep(store, turns=[HELLO])
     assert (state_of(session.folder), holder_of(session.folder)) == ("idle", None)
@@ -147,7 +149,7 @@ async def test_how_session_stands_is_told_by_its_lock_and_its_journal(
 
 
 async def test_without_locks_nobody_is_known_to_hold_session(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await keep(store)
     async with store.open(record()):
@@ -156,7 +158,7 @@ async def test_without_locks_nobody_is_known_to_hold_session(
 
 
 async def test_who_it_is_may_have_changed_while_it_was_waited_for(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.write(attrs.evolve(kept.record, name="mine"))
@@ -164,7 +166,9 @@ async def test_who_it_is_may_have_changed_while_it_was_waited_for(
         assert kept.record.name == "mine"
 
 
-async def test_sessions_are_found_by_id_beginning_and_name(store: SessionStore) -> None:
+async def test_sessions_are_found_by_id_beginning_and_name(
+    store: ProjectSessions,
+) -> None:
     for name in ("alpha", "alert", "beta"):
         async with store.open(record(name)) as kept:
             await kept.write(
@@ -182,14 +186,14 @@ async def test_sessions_are_found_by_id_beginning_and_name(store: SessionStore) 
 
 
 async def test_a_whole_id_is_found_without_a_look_at_others(
-    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+    store: ProjectSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("alpha", "alert"):
         async with store.open(record(name)):
             pass
     (store.folder("alert") / "metadata.json").write_text("{")
     monkeypatch.setattr(
-        SessionStore, "listing", lambda _: pytest.fail("all sessions were read")
+        ProjectSessions, "listing", lambda _: pytest.fail("all sessions were read")
     )
 
     assert store.find("alpha").record.session_id == "alpha"
@@ -199,7 +203,7 @@ async def test_a_whole_id_is_found_without_a_look_at_others(
 
 
 async def test_the_latest_comes_first_and_children_are_apart(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     for number, (name, parent) in enumerate(
         [("old", None), ("new", None), ("kid", "new"), ("grandkid", "kid")]
@@ -215,9 +219,9 @@ async def test_the_latest_comes_first_and_children_are_apart(
 
 
 def test_the_stores_of_all_projects_are_found(places: Places, tmp_path: Path) -> None:
-    assert SessionStore.every(places) == []
-    SessionStore.of(places).sessions.mkdir(parents=True)
-    assert SessionStore.every(places) == [SessionStore.of(places)]
+    assert ProjectSessions.every(places) == []
+    ProjectSessions.of(places).sessions.mkdir(parents=True)
+    assert ProjectSessions.every(places) == [ProjectSessions.of(places)]
 
 
 async def test_a_home_that_cannot_be_written_is_told_with_what_helps(
@@ -228,5 +232,5 @@ async def test_a_home_that_cannot_be_written_is_told_with_what_helps(
     with pytest.raises(
         ConfigError, match=r"home/sessions/s1: .*; set AMPLIFIER_HOME .* with --no-keep"
     ):
-        async with SessionStore(home).open(record()):
+        async with ProjectSessions(home).open(record()):
             pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.files.appendlog import AppendedRecord, encode_line
 from amplifier_sdk.history import diagnose
@@ -26,7 +26,7 @@ CUT_OFF: MessageDict = {
 }
 
 
-async def test_an_answer_that_was_cut_off_is_marked(store: SessionStore) -> None:
+async def test_an_answer_that_was_cut_off_is_marked(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         await kept.journal.append(TurnStarted(turn_id="t2", prompt="And now?"))
@@ -41,7 +41,9 @@ async def test_an_answer_that_was_cut_off_is_marked(store: SessionStore) -> None
         assert kept.messages[-1] == HELLO[1]
 
 
-async def test_a_call_in_doubt_is_told_with_its_arguments(store: SessionStore) -> None:
+async def test_a_call_in_doubt_is_told_with_its_arguments(
+    store: ProjectSessions,
+) -> None:
     async with store.open(record()) as kept:
         session = StoredSession(folder=kept.folder, record=kept.record)
     await interrupt(store, session)
@@ -52,7 +54,7 @@ async def test_a_call_in_doubt_is_told_with_its_arguments(store: SessionStore) -
 
 
 async def test_interrupted_turn_is_told_with_result_for_every_call(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
@@ -99,7 +101,7 @@ async def test_interrupted_turn_is_told_with_result_for_every_call(
 
 
 async def test_call_has_not_result_of_earlier_one_with_its_id(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Do it"))
@@ -134,7 +136,7 @@ async def test_call_has_not_result_of_earlier_one_with_its_id(
 
 
 async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
@@ -146,7 +148,7 @@ async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(
 
 
 async def test_lines_of_turn_without_its_end_make_way_for_journal(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     more: list[MessageDict] = [
         {"role": "user", "content": "More"},
@@ -170,7 +172,7 @@ async def test_lines_of_turn_without_its_end_make_way_for_journal(
         assert kept.messages == [*HELLO, *more, *HELLO]
 
 
-async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> None:
+async def test_a_turn_whose_closing_line_is_lost_is_not(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         await kept.note_turn([*HELLO, *HELLO])
@@ -182,7 +184,7 @@ async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> 
 
 
 async def test_finished_unstored_turn_is_stored_as_complete(
-    store: SessionStore,
+    store: ProjectSessions,
 ) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
@@ -193,7 +195,9 @@ async def test_finished_unstored_turn_is_stored_as_complete(
         assert kept.messages == HELLO
 
 
-async def test_turns_that_could_not_be_stored_are_all_told(store: SessionStore) -> None:
+async def test_turns_that_could_not_be_stored_are_all_told(
+    store: ProjectSessions,
+) -> None:
     async with store.open(record()) as kept:
         for turn in ("t1", "t2"):
             await kept.journal.append(TurnStarted(turn_id=turn, prompt="Hello"))
@@ -207,7 +211,7 @@ async def test_turns_that_could_not_be_stored_are_all_told(store: SessionStore) 
         assert kept.record.updated > 0
 
 
-async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> None:
+async def test_a_journal_that_says_nothing_is_no_turn(store: ProjectSessions) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
     path = kept.folder / "journal.jsonl"
@@ -230,7 +234,7 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_a_damaged_line_that_began_a_turn_hides_no_call(
-    store: SessionStore, *, is_first: bool
+    store: ProjectSessions, *, is_first: bool
 ) -> None:
     async with store.open(record()) as kept:
         if not is_first:
@@ -256,7 +260,9 @@ async def test_a_damaged_line_that_began_a_turn_hides_no_call(
         ]
 
 
-async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) -> None:
+async def test_what_modules_put_in_stands_where_it_stood(
+    store: ProjectSessions,
+) -> None:
     shown: MessageDict = {"role": "developer", "content": "notes.md"}
     later: MessageDict = {"role": "developer", "content": "more.md"}
     typed: MessageDict = {"role": "user", "content": "Be kind."}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.logs.library import SessionLog
+from amplifier.app.logs.library import SessionLogFiles
 from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.charts import cost_chart, token_chart
-from amplifier.app.traces.model import Compaction, ModelCall, SessionTrace
+from amplifier.app.traces.model import Compaction, SessionTrace, TracedModelCall
 from amplifier.app.traces.page import read_trace, render_page, write_page
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
@@ -138,9 +138,9 @@ def test_the_head_tells_what_a_session_came_to() -> None:
 # -- charts
 
 
-def calls(count: int, cost: Decimal | None = None) -> tuple[ModelCall, ...]:
+def calls(count: int, cost: Decimal | None = None) -> tuple[TracedModelCall, ...]:
     return tuple(
-        ModelCall(
+        TracedModelCall(
             at=n,
             model="m",
             input_tokens=n,
@@ -192,7 +192,7 @@ def test_a_page_is_made_of_logs_and_is_for_the_person_alone(tmp_path: Path) -> N
         write_log(tmp_path / "c.jsonl", child.records),
     ]
 
-    trace = read_trace([SessionLog.of_file(path) for path in paths])
+    trace = read_trace([SessionLogFiles.of_file(path) for path in paths])
     write_page(trace, tmp_path / "page.html")
 
     assert (trace.session_id, trace.sessions, trace.records, trace.damaged) == (

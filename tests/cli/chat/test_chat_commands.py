@@ -12,7 +12,7 @@ from amplifier.app.directories import Places
 from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.cli._chat._commands import ChatCommands
 from amplifier.cli._chat._keys import Shortcut
 from amplifier_sdk.jsontypes import JSONValue
@@ -28,7 +28,7 @@ async def stored(
     parent_id: str | None = None,
 ) -> None:
     """Store a session of the chat's project."""
-    store = SessionStore.of(Places.find(folder))
+    store = ProjectSessions.of(Places.find(folder))
     record = SessionRecord(
         session_id=session_id, name=name, prompt=said[0], parent_id=parent_id
     )
@@ -88,7 +88,7 @@ async def test_sessions_are_searched_by_what_was_said(tmp_path: Path) -> None:
     (tmp_path / "shop/.amplifier").mkdir(parents=True)
     await stored(tmp_path / "shop", "s-milk", "groceries", "Buy milk.", "\x1b[2JNo.")
     await stored(tmp_path / "shop", "s-bread", "bakery", "Bake.", "Baked.")
-    choices = SessionChoices.of(SessionStore.of(Places.find(tmp_path / "shop")))
+    choices = SessionChoices.of(ProjectSessions.of(Places.find(tmp_path / "shop")))
 
     assert len(choices.matching("")) == 2
     for text, found in (

@@ -18,7 +18,7 @@ from prompt_toolkit.output import DummyOutput
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.selection import SessionSelector
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.cli._chat._history import HistoryFile
 from amplifier.cli._chat.chat_session import converse
 from amplifier_sdk.jsontypes import JSONObject
@@ -65,7 +65,7 @@ def test_a_chat_is_held_kept_and_goes_on(
     assert "Turns:    1" in out
     assert "going on without a command" in err
     assert "/help lists the commands" in err
-    (kept,) = SessionStore.of(shop).all()
+    (kept,) = ProjectSessions.of(shop).all()
     assert kept.record.turn_count == 1
     assert list(HistoryFile(shop.state).load_history_strings()) == ["/status", "hello"]
 

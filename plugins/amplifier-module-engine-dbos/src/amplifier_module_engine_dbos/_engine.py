@@ -13,7 +13,7 @@ from anyio import to_thread
 from sqlalchemy.exc import ArgumentError
 
 from amplifier_module_engine_dbos._runs import Runs
-from amplifier_module_engine_dbos._tables import Database
+from amplifier_module_engine_dbos._tables import EngineDatabase
 from amplifier_sdk.engines import Run, RunRequest, RunState, WorkerOptions, Workflow
 from amplifier_sdk.errors import EngineError
 from amplifier_sdk.jsontypes import JSONValue
@@ -33,7 +33,7 @@ class DBOSEngine:
     _runs: Runs
 
     @property
-    def database(self) -> Database:
+    def database(self) -> EngineDatabase:
         """Where its runs are."""
         return self._runs.database
 
@@ -65,9 +65,9 @@ class DBOSEngine:
         Limits of runs at once are the queue's: those of the worker that began last count for all.
         """
         # DBOS takes half a second to import, which who only starts runs waits for later
-        from amplifier_module_engine_dbos._worker import Worker
+        from amplifier_module_engine_dbos._worker import EngineWorker
 
-        await Worker(self._runs, workflows, options).work()
+        await EngineWorker(self._runs, workflows, options).work()
 
     async def take_over(self) -> tuple[str, ...]:
         """See `ExecutionEngine.take_over`."""
@@ -114,6 +114,6 @@ def _open(url: str, namespace: str) -> DBOSEngine:
     engine = sa.create_engine(
         parsed.set(drivername=driver), connect_args=arguments, pool_pre_ping=True
     )
-    database = Database(engine, place)
+    database = EngineDatabase(engine, place)
     database.create()
     return DBOSEngine(Runs.open(database, namespace))

@@ -16,7 +16,7 @@ from amplifier_module_engine_dbos._tables import (
     RUNS,
     STEPS,
     WORKERS,
-    Database,
+    EngineDatabase,
     read_run,
 )
 from amplifier_sdk.engines import Run, RunRequest, RunState
@@ -63,7 +63,7 @@ class Runs:
         client: DBOS's side of the same database.
     """
 
-    database: Database
+    database: EngineDatabase
     namespace: str
     client: DBOSClient
 
@@ -73,7 +73,7 @@ class Runs:
         return f"amplifier-{sha256(self.namespace.encode()).hexdigest()[:32]}"
 
     @classmethod
-    def open(cls, database: Database, namespace: str) -> Runs:
+    def open(cls, database: EngineDatabase, namespace: str) -> Runs:
         """Open the runs of a namespace."""
         # it takes half a second to import
         from dbos import DBOSClient

@@ -26,7 +26,7 @@ __all__ = [
     "RUNS",
     "STEPS",
     "WORKERS",
-    "Database",
+    "EngineDatabase",
     "UnreachableError",
     "read_run",
 ]
@@ -92,7 +92,7 @@ class UnreachableError(EngineError):
 
 
 @attrs.frozen(eq=False)
-class Database:
+class EngineDatabase:
     """The database of an engine.
 
     Args:

@@ -26,7 +26,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Worker"]
+__all__ = ["EngineWorker"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class _Context:
 
 
 @attrs.define(eq=False)
-class Worker:
+class EngineWorker:
     """A worker of this process.
 
     Args:

@@ -12,7 +12,7 @@ from opentelemetry.metrics import Histogram, Meter
 from amplifier_module_hooks_otel._names import TOKEN_TYPE
 from amplifier_sdk import Usage
 
-__all__ = ["Metrics"]
+__all__ = ["Instruments"]
 
 # What the conventions ask for.
 _SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
@@ -38,7 +38,7 @@ _TOKENS: Final = tuple(4.0**power for power in range(14))
 
 
 @attrs.frozen(eq=False)
-class Metrics:
+class Instruments:
     """The instruments of one session; those of several sessions are the same to the SDK."""
 
     tokens: Histogram
@@ -48,7 +48,7 @@ class Metrics:
     agent: Histogram
 
     @classmethod
-    def of(cls, meter: Meter) -> Metrics:
+    def of(cls, meter: Meter) -> Instruments:
         """Make the instruments."""
 
         def duration(

@@ -15,12 +15,12 @@ from amplifier_module_hooks_otel._export import (
     MissingExporterError,
     find_export,
 )
-from amplifier_module_hooks_otel._metrics import Metrics
+from amplifier_module_hooks_otel._metrics import Instruments
 from amplifier_module_hooks_otel._requests import RequestListener
 from amplifier_module_hooks_otel._steps import Steps
 from amplifier_module_hooks_otel._trace import SpanTrace, TelemetryConfig
 from amplifier_module_hooks_otel._turns import TurnListener
-from amplifier_module_hooks_otel._worker import Worker
+from amplifier_module_hooks_otel._worker import JobWorker
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import (
@@ -76,7 +76,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         export = find_export()
     except MissingExporterError:  # `on_session_ready` says so
         export = None
-    worker = Worker(settings.queue_size, settings.flush_timeout)
+    worker = JobWorker(settings.queue_size, settings.flush_timeout)
     if export is None:
         tracer, meter = trace.get_tracer(_SCOPE), metrics.get_meter(_SCOPE)
     else:
@@ -86,7 +86,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         coordinator,
         settings,
         Steps(tracer, worker),
-        Metrics.of(meter) if settings.metrics else None,
+        Instruments.of(meter) if settings.metrics else None,
     )
     end = _End(coordinator, spans, worker, export)
     coordinator.register_cleanup(end.aclose)
@@ -152,7 +152,7 @@ class _End:
 
     coordinator: Coordinator
     spans: SpanTrace
-    worker: Worker
+    worker: JobWorker
     export: Export | None
     _told: int = 0
     _lost_before: int = attrs.field(init=False)

@@ -29,7 +29,7 @@ from opentelemetry.trace import (
 
 from amplifier_kit.trace_context import caller_of_turn
 from amplifier_module_hooks_otel._names import ERROR_TYPE, SPAN_ID
-from amplifier_module_hooks_otel._worker import Worker
+from amplifier_module_hooks_otel._worker import JobWorker
 
 __all__ = ["Attributes", "Content", "OpenSpan", "Steps", "encodable", "short"]
 
@@ -86,7 +86,7 @@ class Steps:
     """Begins and ends the steps of one session."""
 
     tracer: Tracer
-    worker: Worker
+    worker: JobWorker
 
     def begin(
         self,

@@ -17,7 +17,7 @@ from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._content import ContentWriter
 from amplifier_module_hooks_otel._facts import child_name, usage_of, with_error
-from amplifier_module_hooks_otel._metrics import Metrics
+from amplifier_module_hooks_otel._metrics import Instruments
 from amplifier_module_hooks_otel._steps import Attributes, OpenSpan, Steps
 from amplifier_sdk import Coordinator, Usage
 from amplifier_sdk.bounds import count, seconds
@@ -38,7 +38,7 @@ class SpanTrace:
     coordinator: Coordinator
     config: TelemetryConfig
     steps: Steps
-    metrics: Metrics | None
+    metrics: Instruments | None
     turn: TurnTrace | None = None
     agent_name: str | None = None
     _last: str | None = None

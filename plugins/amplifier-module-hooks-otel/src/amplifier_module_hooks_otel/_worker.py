@@ -11,11 +11,11 @@ import attrs
 
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["Worker"]
+__all__ = ["JobWorker"]
 
 
 @attrs.define(eq=False)
-class Worker:
+class JobWorker:
     """Runs jobs one after the other, beside the turn.
 
     The thread begins with the first job and ends with `aclose`, or when the program ends. `dropped` counts the jobs

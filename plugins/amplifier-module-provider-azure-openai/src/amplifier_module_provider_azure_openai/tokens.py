@@ -27,7 +27,7 @@ from amplifier_sdk.errors import AuthenticationError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import Secret
 
-__all__ = ["CommandTokens", "Token", "read_token"]
+__all__ = ["AccessToken", "CommandTokens", "read_token"]
 
 _LIFE: Final = 300.0
 """Seconds for which a token without an expiry is cached."""
@@ -50,14 +50,14 @@ _ENDS: Final = ("expires_on", "expiresOn")
 
 
 @attrs.frozen
-class Token:
+class AccessToken:
     """A token and the seconds for which it may be used, from now."""
 
     text: Secret
     life: float
 
 
-def read_token(output: str, *, now: float) -> Token:
+def read_token(output: str, *, now: float) -> AccessToken:
     """Read what a command printed.
 
     Args:
@@ -84,7 +84,7 @@ def read_token(output: str, *, now: float) -> Token:
     left = _LIFE
     if ends is not None:
         left = ends - now
-    return Token(Secret(text), left - min(_MARGIN, left / 2))
+    return AccessToken(Secret(text), left - min(_MARGIN, left / 2))
 
 
 def _end(value: JSONValue) -> float | None:
@@ -115,7 +115,7 @@ class CommandTokens:
     command: Sequence[str]
     timeout: float
     is_fresh: bool = attrs.field(default=False, init=False)
-    _token: Token | None = attrs.field(default=None, init=False)
+    _token: AccessToken | None = attrs.field(default=None, init=False)
     _until: float = attrs.field(default=0.0, init=False)
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
 

@@ -23,7 +23,7 @@ from amplifier_module_store_postgres._database import Connection, connect
 from amplifier_module_store_postgres._rows import CHANNEL
 from amplifier_sdk.errors import StoreError
 
-__all__ = ["Followers"]
+__all__ = ["StoreFollowers"]
 
 _STEP: Final = 0.2
 """Seconds after which the thread notices that it is to end."""
@@ -46,7 +46,7 @@ class _Waiting:
 
 
 @attrs.define(eq=False)
-class Followers:
+class StoreFollowers:
     """Those who wait for changes in a store.
 
     Args:

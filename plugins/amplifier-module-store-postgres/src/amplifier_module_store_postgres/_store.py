@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from amplifier_module_store_postgres import _families, _logs, _questions, _rows, _search
 from amplifier_module_store_postgres._database import Database
-from amplifier_module_store_postgres._followers import Followers
+from amplifier_module_store_postgres._followers import StoreFollowers
 from amplifier_module_store_postgres._quotas import PostgresQuotas
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog, StoredQuestion
@@ -35,7 +35,9 @@ async def open_store(url: str, *, namespace: str = "") -> PostgresSessionStore:
         StoreVersionError: another version made the tables.
         StoreError: the URL is none.
     """
-    return PostgresSessionStore(await Database.open(url), namespace, Followers(url))
+    return PostgresSessionStore(
+        await Database.open(url), namespace, StoreFollowers(url)
+    )
 
 
 @attrs.frozen(eq=False)
@@ -51,7 +53,7 @@ class PostgresSessionStore:
 
     database: Database
     namespace: str
-    followers: Followers
+    followers: StoreFollowers
     is_owner: bool = True
 
     def in_namespace(self, namespace: str) -> PostgresSessionStore:

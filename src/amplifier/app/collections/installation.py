@@ -30,7 +30,7 @@ from amplifier.app.sources.locations import ArchiveLocation, Location
 from amplifier.app.sources.trees import has_digest
 from amplifier_sdk.errors import AmplifierError, ConfigError
 
-__all__ = ["Change", "CollectionInstaller"]
+__all__ = ["CollectionChange", "CollectionInstaller"]
 
 _INCOMING: Final = ".incoming"
 _OWN: Final = (f"{FOLDER}/collections", f"{FOLDER}/collections.lock")
@@ -38,7 +38,7 @@ _OWN: Final = (f"{FOLDER}/collections", f"{FOLDER}/collections.lock")
 
 
 @attrs.frozen(kw_only=True)
-class Change:
+class CollectionChange:
     """What became, or would become, of a collection: from one state of its source to another.
 
     Args:
@@ -114,7 +114,7 @@ class CollectionInstaller:
         """Whether these are the project's collections."""
         return self.lock.is_local
 
-    def install(self, source: str, *, force: bool = False) -> list[Change]:
+    def install(self, source: str, *, force: bool = False) -> list[CollectionChange]:
         """Install a collection, and those that it needs and the catalogue knows.
 
         Args:
@@ -145,7 +145,7 @@ class CollectionInstaller:
 
     def update(
         self, names: Names[str] = (), *, check_only: bool = False
-    ) -> list[Change]:
+    ) -> list[CollectionChange]:
         """Bring collections to what their sources are now.
 
         Args:
@@ -162,7 +162,7 @@ class CollectionInstaller:
             return []
         with self._changing() as waiting:
             sources = [self.catalogue.locate_noted(entry.source) for entry in wanted]
-            changes, changed = list[Change](), list[Staged]()
+            changes, changed = list[CollectionChange](), list[Staged]()
             for index, (entry, source) in enumerate(zip(wanted, sources, strict=True)):
                 found = self._stage(source, waiting / str(index))
                 # Under its new name it would not replace the old one, but stand beside
@@ -290,10 +290,12 @@ class CollectionInstaller:
             {found.collection.name: found.noted() for found in staged},
         )
 
-    def _change(self, found: Staged, locked: Mapping[str, FetchedEntry]) -> Change:
+    def _change(
+        self, found: Staged, locked: Mapping[str, FetchedEntry]
+    ) -> CollectionChange:
         name = found.collection.name
         entry = locked.get(name)
-        return Change(
+        return CollectionChange(
             name=name,
             source=found.source,
             before=None if entry is None else (entry.commit or entry.hash),

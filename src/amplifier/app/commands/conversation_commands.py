@@ -18,7 +18,7 @@ from amplifier.app.store.export import Form
 from amplifier.app.store.export import export as exported
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import StoredHistory
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.transcript import TranscriptLine
 from amplifier.app.text.figures import counted
@@ -87,7 +87,7 @@ class ConversationCommands(TalkCommands):
         if first:
             at_turn = _number(first, "turns that go along")
         opened = self.talk.opened
-        store = opened.store or SessionStore.of(opened.composition.places)
+        store = opened.store or ProjectSessions.of(opened.composition.places)
         session = StoredSession(folder=kept.folder, record=kept.record)
         try:
             made = await fork_session(

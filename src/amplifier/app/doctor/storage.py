@@ -12,7 +12,7 @@ from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.overview import SessionOverview
 from amplifier.app.store.states import holder_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.trust import TrustStore
 from amplifier_sdk.errors import AmplifierError
 
@@ -21,7 +21,7 @@ __all__ = ["check_secrets", "check_sessions", "check_trust"]
 
 def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
-    stores = SessionStore.every(places)
+    stores = ProjectSessions.every(places)
     # Texts: there may be 100,000, and a path object costs as much as a look at its file.
     folders = [
         f"{root}/{name}"

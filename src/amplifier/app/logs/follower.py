@@ -15,7 +15,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.logs.library import SessionLog
+from amplifier.app.logs.library import SessionLogFiles
 from amplifier.app.logs.reader import LONGEST_LINE, LogLine, LogSnapshot, parse_line
 from amplifier_kit.logs.files import is_open_as, open_log
 
@@ -125,7 +125,7 @@ class FollowedLog:
 
 
 async def follow(
-    find: Callable[[], Sequence[SessionLog]],
+    find: Callable[[], Sequence[SessionLogFiles]],
     *,
     begun: Sequence[FollowedLog] = (),
     interval: float = 0.25,
@@ -149,7 +149,7 @@ async def follow(
 
 
 def _read_all(
-    find: Callable[[], Sequence[SessionLog]], followed: dict[Path, FollowedLog]
+    find: Callable[[], Sequence[SessionLogFiles]], followed: dict[Path, FollowedLog]
 ) -> list[LogLine]:
     for log in find():
         followed.setdefault(log.path, FollowedLog(log.path))

@@ -16,7 +16,7 @@ from amplifier_kit.files.names import folder_name
 from amplifier_kit.logs.records import LOG_FILE, LogRecord, decode_record
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["LogLibrary", "SessionLog"]
+__all__ = ["LogLibrary", "SessionLogFiles"]
 
 _HEAD: Final = 65_536
 """Bytes of a log's beginning in which its session is looked for, where the session has no record."""
@@ -27,7 +27,7 @@ _TICK: Final = 2.0
 
 
 @attrs.frozen(kw_only=True)
-class SessionLog:
+class SessionLogFiles:
     """The log of one session, whose earlier files stand beside it.
 
     Args:
@@ -43,7 +43,7 @@ class SessionLog:
     name: str | None = None
 
     @classmethod
-    def of_file(cls, path: Path) -> SessionLog:
+    def of_file(cls, path: Path) -> SessionLogFiles:
         """Take a file for a log, wherever it stands.
 
         Raises:
@@ -66,7 +66,7 @@ class LogLibrary:
     places: Places
     _folders: dict[Path, _SessionsFolder] = attrs.field(factory=dict)
 
-    def newest(self) -> SessionLog:
+    def newest(self) -> SessionLogFiles:
         """Return the log of the project that was written last, children apart.
 
         Raises:
@@ -86,7 +86,7 @@ class LogLibrary:
             subject="choice of a log",
         )
 
-    def find(self, name: str) -> SessionLog:
+    def find(self, name: str) -> SessionLogFiles:
         """Return the log of a session by its id, or by the beginning of one or its name.
 
         This project's come first. Of an id, no other session is read.
@@ -109,7 +109,7 @@ class LogLibrary:
             name, "no session of this id or name has a log", subject="choice of a log"
         )
 
-    def family(self, log: SessionLog) -> list[SessionLog]:
+    def family(self, log: SessionLogFiles) -> list[SessionLogFiles]:
         """Return a log and those of the sessions that its session made, and so on down."""
         if log.path.name != LOG_FILE:
             return [log]
@@ -132,7 +132,7 @@ class LogLibrary:
         elsewhere = [root for root in others if root != self.places.state]
         return [*elsewhere, self.places.home]
 
-    def _logs(self, roots: Iterable[Path]) -> list[SessionLog]:
+    def _logs(self, roots: Iterable[Path]) -> list[SessionLogFiles]:
         folders = (self._sessions(root / "sessions") for root in roots)
         return [log for each in folders for log in each.all() if log.path.is_file()]
 
@@ -150,16 +150,16 @@ class _SessionsFolder:
     """
 
     path: Path
-    _known: dict[str, SessionLog] = attrs.field(factory=dict)
+    _known: dict[str, SessionLogFiles] = attrs.field(factory=dict)
     _unknown: set[str] = attrs.field(factory=set)  # not begun yet, or none
-    _made_by: dict[str | None, list[SessionLog]] = attrs.field(factory=dict)
+    _made_by: dict[str | None, list[SessionLogFiles]] = attrs.field(factory=dict)
     _changed: float | None = None
 
-    def all(self) -> Collection[SessionLog]:
+    def all(self) -> Collection[SessionLogFiles]:
         """Return the sessions."""
         return self._known.values()
 
-    def made_by(self, session_id: str) -> Sequence[SessionLog]:
+    def made_by(self, session_id: str) -> Sequence[SessionLogFiles]:
         """Return the sessions that another one made."""
         return self._made_by.get(session_id, ())
 
@@ -196,14 +196,14 @@ def _names_in(folder: Path) -> list[str]:
         return []
 
 
-def _read(folder: Path) -> SessionLog | None:
+def _read(folder: Path) -> SessionLogFiles | None:
     """Read whose log stands in a folder; `None` where nothing says so yet."""
     written = read_outline(folder)
     path, session_id = folder / LOG_FILE, written.get("session_id")
     if not isinstance(session_id, str):  # the log has it as well
-        return SessionLog.of_file(path) if path.is_file() else None
+        return SessionLogFiles.of_file(path) if path.is_file() else None
     parent_id, name = written.get("parent_id"), written.get("name")
-    return SessionLog(
+    return SessionLogFiles(
         path=path,
         session_id=session_id,
         parent_id=parent_id if isinstance(parent_id, str) else None,
@@ -229,7 +229,7 @@ def _written(path: Path) -> float:
         return 0.0
 
 
-def _meant(name: str, logs: Sequence[SessionLog]) -> list[SessionLog]:
+def _meant(name: str, logs: Sequence[SessionLogFiles]) -> list[SessionLogFiles]:
     folder = folder_name(name)
     exact = [
         each
@@ -241,7 +241,7 @@ def _meant(name: str, logs: Sequence[SessionLog]) -> list[SessionLog]:
     return exact or named or begun
 
 
-def _the_only(name: str, found: Sequence[SessionLog]) -> SessionLog:
+def _the_only(name: str, found: Sequence[SessionLogFiles]) -> SessionLogFiles:
     """Return the one log; of a session and its children, whose ids begin alike, the session."""
     tops = [log for log in found if log.parent_id is None]
     choice = tops if len(tops) == 1 else found

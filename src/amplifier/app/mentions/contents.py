@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.mentions.resolver import Place
+from amplifier.app.mentions.resolver import MentionTarget
 from amplifier.app.mentions.scanner import LineRange
 from amplifier_kit.files.path_errors import PathError, PathMissingError
 from amplifier_kit.files.path_rules import SECRET_NAMES
@@ -72,7 +72,7 @@ class PlaceContents:
 
 
 def read_place(
-    place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles
+    place: MentionTarget, lines: LineRange | None, max_bytes: int, files: ProductFiles
 ) -> PlaceContents:
     """Read a file or list a folder; this blocks, but waits for no pipe and no device.
 

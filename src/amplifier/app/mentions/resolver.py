@@ -16,7 +16,7 @@ from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.product import ProductFiles
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["MentionResolver", "Place", "Writer"]
+__all__ = ["MentionResolver", "MentionTarget", "Writer"]
 
 _CONTEXT: Final = "context"
 _BUNDLED: Final = "foundation"
@@ -39,7 +39,7 @@ class Writer:
 
 
 @attrs.frozen
-class Place:
+class MentionTarget:
     """Where a mention may lead: a path, the folders that it must not leave, and those that it must not enter."""
 
     path: Path
@@ -91,7 +91,7 @@ class MentionResolver:
             return Writer(self.places.working_dir, typed=True)
         return Writer(relative_to)
 
-    def places_of(self, target: str, writer: Writer) -> Iterator[Place]:
+    def places_of(self, target: str, writer: Writer) -> Iterator[MentionTarget]:
         """Return where a target may be, in the order in which it is looked for; not all places need be there.
 
         Args:
@@ -126,13 +126,13 @@ class MentionResolver:
             return " ".join(str(error).split())
         return ""
 
-    def _shared(self, name: str, rest: str, target: str) -> Iterator[Place]:
+    def _shared(self, name: str, rest: str, target: str) -> Iterator[MentionTarget]:
         if rest and not self.refusal(target):
             found = self.collections.find(name)
             for layer in found.layers if found is not None else ():
-                yield Place(layer.path / rest, (layer.path,))
+                yield MentionTarget(layer.path / rest, (layer.path,))
 
-    def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
+    def _own(self, name: str, rest: str, writer: Writer) -> Iterator[MentionTarget]:
         """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
         folder = self.places.root / FOLDER
         if name == "user":
@@ -159,17 +159,17 @@ class MentionResolver:
         # The working directory is often the writer's own folder: each is searched once.
         yield from dict.fromkeys((*folders, *bundles))
 
-    def _place(self, path: Path, writer: Writer, *roots: Path) -> Place:
+    def _place(self, path: Path, writer: Writer, *roots: Path) -> MentionTarget:
         """Return a place that stays in its writer's root, for instructions in the project too, and in those given."""
         if writer.typed:
-            return Place(path, (self._reach(path),))
+            return MentionTarget(path, (self._reach(path),))
         every = (self._root_of(writer.folder), *roots)
         # The person's folder holds their secrets' names and sessions, and may lie below
         # a project's root.
         is_persons = any(is_below(root, self.places.home) for root in every)
         if not writer.mentioned:
             every = (every[0], self.places.root, *roots)
-        return Place(path, every, () if is_persons else (self.places.home,))
+        return MentionTarget(path, every, () if is_persons else (self.places.home,))
 
     def _reach(self, path: Path) -> Path:
         """Return how far what a person types may lead: anywhere, but a link of the project no further than that."""
@@ -196,7 +196,7 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _is_within(place: Place) -> bool:
+def _is_within(place: MentionTarget) -> bool:
     real = _real(place.path)
     if any(is_below(real, folder) for folder in place.closed):
         return False

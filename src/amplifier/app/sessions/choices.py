@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.search import search_sessions
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.text.message_visibility import told
 from amplifier_kit.terminal import one_line, visible
@@ -34,7 +34,7 @@ class SessionChoices:
     sessions: Sequence[StoredSession]
 
     @classmethod
-    def of(cls, store: SessionStore, *, without: str = "") -> Self:
+    def of(cls, store: ProjectSessions, *, without: str = "") -> Self:
         """Read what a store holds.
 
         Args:

@@ -17,8 +17,8 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.secret import withhold
 
 __all__ = [
-    "Difference",
     "PlanValue",
+    "ProfileDifference",
     "compare",
     "estimate_tokens",
     "find_problems",
@@ -44,7 +44,7 @@ class PlanValue:
 
 
 @attrs.frozen(kw_only=True)
-class Difference:
+class ProfileDifference:
     """A value that two profiles have otherwise; `None` where one lacks it."""
 
     path: str
@@ -83,11 +83,11 @@ def list_values(composition: Composition) -> list[PlanValue]:
     return values
 
 
-def compare(left: CompiledProfile, right: CompiledProfile) -> list[Difference]:
+def compare(left: CompiledProfile, right: CompiledProfile) -> list[ProfileDifference]:
     """Return where two profiles differ, by the paths of their plans, instructions last."""
     one, other = _all(left), _all(right)
     return [
-        Difference(path=path, left=one.get(path), right=other.get(path))
+        ProfileDifference(path=path, left=one.get(path), right=other.get(path))
         for path in [*one, *(path for path in other if path not in one)]
         if one.get(path) != other.get(path)
     ]

@@ -12,7 +12,7 @@ from amplifier.app.sessions.composition import Composition, fill_plan
 from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.claude_plugins import lost_plugins, own_plugins
 from amplifier_sdk.errors import ConfigError, Problem
 
@@ -50,7 +50,7 @@ def require_guards(composition: Composition) -> None:
 
 
 def require_recorded_guards(
-    composition: Composition, store: SessionStore, record: SessionRecord
+    composition: Composition, store: ProjectSessions, record: SessionRecord
 ) -> None:
     """Refuse to open a stored session with fewer guards than it was made with; blocks.
 

@@ -22,13 +22,13 @@ from amplifier_sdk.redaction import REDACTOR
 
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
-    from amplifier.app.store.store import SessionStore
+    from amplifier.app.store.store import ProjectSessions
     from amplifier.app.store.writer import KeptSession
 
 __all__ = ["instruct", "restore"]
 
 
-async def restore(opened: OpenSession, store: SessionStore | None) -> None:
+async def restore(opened: OpenSession, store: ProjectSessions | None) -> None:
     """Go on where the stored session ended; a context that keeps its own history knows better.
 
     A turn that was left until a person answers stays so, until another one begins.

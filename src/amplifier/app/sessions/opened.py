@@ -35,7 +35,7 @@ from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.states import CutOff
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_metadata
 from amplifier.app.store.writer import KeptSession
 from amplifier.kernel.budgets.expenses import Spending
@@ -86,7 +86,7 @@ class OpenSession:
     composition: Composition
     mentions: SessionMentions
     kept: KeptSession | None = None
-    store: SessionStore | None = None
+    store: ProjectSessions | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
     instructions: Instructions = attrs.field(factory=Instructions)
@@ -251,7 +251,7 @@ async def open_session(
     composition: Composition,
     *,
     record: SessionRecord | None = None,
-    store: SessionStore | None = None,
+    store: ProjectSessions | None = None,
     first_tool: str | None = None,
     needs_provider: bool = True,
     display: DisplaySystem | None = None,
@@ -329,7 +329,7 @@ async def open_session(
 async def _made(
     composition: Composition,
     record: SessionRecord,
-    store: SessionStore | None,
+    store: ProjectSessions | None,
     kept: KeptSession | None,
     *,
     approval: ApprovalSystem | None,
@@ -374,7 +374,7 @@ async def _begin_with_history(opened: OpenSession) -> None:
 
 @asynccontextmanager
 async def _stored(
-    composition: Composition, record: SessionRecord, store: SessionStore
+    composition: Composition, record: SessionRecord, store: ProjectSessions
 ) -> AsyncIterator[KeptSession]:
     """Hold a session open where it is stored: locked, and guarded no less than it was."""
     durability: Durability
@@ -446,7 +446,9 @@ async def _left(
 
 
 async def _account(
-    store: SessionStore | None, kept: KeptSession | None, recorded: RecordedTurn | None
+    store: ProjectSessions | None,
+    kept: KeptSession | None,
+    recorded: RecordedTurn | None,
 ) -> tuple[Spending, tuple[CutOff, ...]]:
     """Return what a session has spent before its first turn, and the turns of children that were cut off."""
     if store is None or kept is None:
@@ -459,7 +461,7 @@ async def _account(
     return Spending.from_dict(kept.spending), cut_off
 
 
-async def _forget_unused(store: SessionStore, session_id: str) -> None:
+async def _forget_unused(store: ProjectSessions, session_id: str) -> None:
     """Keep no session that could not begin, or in which nobody said anything."""
     # it is left in the list, and no more
     with anyio.CancelScope(shield=True), suppress(OSError, ConfigError):
@@ -474,7 +476,7 @@ def _mentions(composition: Composition) -> SessionMentions:
     )
 
 
-async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
+async def _equip(opened: OpenSession, store: ProjectSessions | None) -> None:
     """Give the session's modules what the application offers them."""
     coordinator, composition = opened.session.coordinator, opened.composition
     places = composition.places

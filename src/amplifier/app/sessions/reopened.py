@@ -32,7 +32,7 @@ from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier.app.store.recorded import PlanFile, RecordedComposition
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
@@ -63,7 +63,7 @@ class Reopened:
 
 
 def reopen(
-    store: SessionStore,
+    store: ProjectSessions,
     record: SessionRecord,
     options: PlanOptions,
     places: Places,

@@ -18,7 +18,7 @@ from amplifier.app.store.choice import FILES_OF_PROJECT, StoreChoice
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import NoSuchSessionError
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.installation import install_command
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.terminal import one_line
@@ -72,7 +72,7 @@ class SelectedSession:
 
     composition: Composition
     record: SessionRecord
-    store: SessionStore | None
+    store: ProjectSessions | None
     notices: tuple[str, ...] = ()
 
 
@@ -191,7 +191,7 @@ def call_notices(turn: InterruptedTurn) -> Iterator[str]:
         yield f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}"
 
 
-def _stored(store: SessionStore, selector: SessionSelector) -> SessionRecord | None:
+def _stored(store: ProjectSessions, selector: SessionSelector) -> SessionRecord | None:
     if selector.resume is None and not selector.latest:
         return None
     require_locks()

@@ -21,7 +21,7 @@ from amplifier.app.store.interrupted import InterruptedTurn, read_turns
 from amplifier.app.store.reader import read_journal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.states import CutOff, cut_off_below, holder_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.writer import KeptSession
 from amplifier_sdk.errors import ConfigError
@@ -29,7 +29,9 @@ from amplifier_sdk.errors import ConfigError
 __all__ = ["charge_cut_off"]
 
 
-async def charge_cut_off(store: SessionStore, kept: KeptSession) -> tuple[CutOff, ...]:
+async def charge_cut_off(
+    store: ProjectSessions, kept: KeptSession
+) -> tuple[CutOff, ...]:
     """Charge to a session's interrupted turn what its children spent for it; call it before `settle`.
 
     That stores it, and the journal names each turn of a child that is charged, so that it counts
@@ -101,7 +103,7 @@ class _Debt:
         return self.works_for is None or self.works_for in running
 
 
-def _debts_to(store: SessionStore, session_id: str) -> Sequence[_Debt]:
+def _debts_to(store: ProjectSessions, session_id: str) -> Sequence[_Debt]:
     """Return what the children of a session owe. It blocks: call it in a thread."""
     (family,) = store.families([session_id])
     debts: defaultdict[str | None, list[_Debt]] = defaultdict(list)

@@ -17,7 +17,7 @@ from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import Clean
 from amplifier.app.store.writer import KeptSession
@@ -44,7 +44,7 @@ class StoredChildren:
         clean: returns what takes secrets out of what is written, as far as something does by then.
     """
 
-    store: SessionStore
+    store: ProjectSessions
     root: KeptSession | None = None
     working_dir: str = ""
     durability: Durability = "written"

@@ -15,7 +15,7 @@ from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.migration import Migration, migrate_sessions
 from amplifier.app.store.shared import SharedSessions
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import SessionStore, StoreOpener
 

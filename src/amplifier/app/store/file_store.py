@@ -24,7 +24,7 @@ from amplifier.app.store.records import CHECKSUM, SessionRecord, record_bytes
 from amplifier.app.store.search import search_sessions
 from amplifier.app.store.selection import outlines_in
 from amplifier.app.store.states import holder_of
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_metadata
 from amplifier.app.store.stored_questions import (
     QUESTIONS,

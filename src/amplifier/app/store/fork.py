@@ -13,7 +13,7 @@ from anyio import to_thread
 from amplifier.app.store.lineage import find_recorded
 from amplifier.app.store.reader import StoredHistory, read_history, turns_of
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.transcript import TranscriptLine
 from amplifier_sdk.errors import ConfigError
@@ -26,7 +26,7 @@ _SETTINGS: Final = "settings.yaml"
 
 
 async def fork_session(
-    store: SessionStore,
+    store: ProjectSessions,
     session: StoredSession,
     *,
     at_turn: int | None = None,

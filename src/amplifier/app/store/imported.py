@@ -16,7 +16,7 @@ from amplifier.app.store import export
 from amplifier.app.store.fork import with_turns
 from amplifier.app.store.reader import turns_of
 from amplifier.app.store.records import VERSION, SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession, read_record
 from amplifier.app.store.transcript import TranscriptLine
 from amplifier.kernel.budgets.expenses import Spending
@@ -55,7 +55,7 @@ METADATA: Final = "metadata.json"
 
 
 async def import_session(
-    store: SessionStore, path: Path, *, working_dir: str = ""
+    store: ProjectSessions, path: Path, *, working_dir: str = ""
 ) -> StoredSession:
     """Store the session that a file holds, under its own id, or a new one where that is taken.
 

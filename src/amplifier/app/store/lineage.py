@@ -6,7 +6,7 @@ import attrs
 
 from amplifier.app.store.recorded import COMPOSITION, RecordedComposition, read_recorded
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier_sdk.errors import ConfigError, Problem
 
@@ -14,7 +14,7 @@ __all__ = ["find_recorded", "subject_of"]
 
 
 def find_recorded(
-    store: SessionStore, record: SessionRecord
+    store: ProjectSessions, record: SessionRecord
 ) -> RecordedComposition | None:
     """Return what a session was made of; `None` where that was never recorded.
 
@@ -49,7 +49,7 @@ def subject_of(record: SessionRecord) -> str:
     return f"recorded composition of session {record.session_id!r}"
 
 
-def _root_of(store: SessionStore, record: SessionRecord) -> SessionRecord | None:
+def _root_of(store: ProjectSessions, record: SessionRecord) -> SessionRecord | None:
     """Return the session from which all of a family came, as far as it is stored."""
     # Records that name each other as parents must not be followed for ever.
     seen = {record.session_id}

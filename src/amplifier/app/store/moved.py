@@ -18,7 +18,7 @@ from amplifier.app.directories import Places
 from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.migration import Migration
 from amplifier.app.store.selection import outlines_in
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_metadata, read_outline
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, write_record
 from amplifier_kit.files.names import folder_name
@@ -44,7 +44,7 @@ def moved_projects(places: Places) -> Iterator[MovedProject]:
 
     Their folder is gone, and was called alike or stood beside this one.
     """
-    for store in SessionStore.every(places):
+    for store in ProjectSessions.every(places):
         root = _root_of(store, places)
         if root is None or root.exists():
             continue
@@ -67,9 +67,9 @@ def move_sessions(source: Places, target: Places) -> Migration:
     """
     from amplifier_kit.files.locks import LockedError
 
-    store = SessionStore.of(target)
+    store = ProjectSessions.of(target)
     moved, open_, taken = list[str](), list[str](), list[str]()
-    for outline in outlines_in([SessionStore.of(source).sessions]):
+    for outline in outlines_in([ProjectSessions.of(source).sessions]):
         if not outline.is_session:
             continue
         goal = store.sessions / outline.folder.name
@@ -107,7 +107,7 @@ def _move(folder: Path, goal: Path, old: Path, new: Path) -> None:
         (goal / f"{name}.lock").unlink(missing_ok=True)
 
 
-def _root_of(store: SessionStore, places: Places) -> Path | None:
+def _root_of(store: ProjectSessions, places: Places) -> Path | None:
     """Return the folder of the project of a store, by where its sessions worked."""
     try:
         names = sorted(os.listdir(store.sessions))[:_LOOKS]

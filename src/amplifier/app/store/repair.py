@@ -17,7 +17,7 @@ from amplifier.app.store.reader import read_history, turns_of, words_of
 from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of
 from amplifier.app.store.states import holder_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_metadata, read_record
 from amplifier.app.store.transcript import EXPECTED as TRANSCRIPT_LOG
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT, write_record
@@ -84,7 +84,7 @@ class Diagnosis:
         }
 
 
-def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
+def diagnose(store: ProjectSessions, session_id: str) -> Diagnosis:
     """Say what is wrong with a session; nothing is changed. It blocks: call it in a thread.
 
     Raises:
@@ -109,7 +109,7 @@ def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
     )
 
 
-def diagnose_all(store: SessionStore) -> list[Diagnosis]:
+def diagnose_all(store: ProjectSessions) -> list[Diagnosis]:
     """Say of every session of a store what is wrong with it. It blocks: call it in a thread.
 
     The id of a session whose record cannot be read is the name of its folder.
@@ -128,7 +128,7 @@ def diagnose_all(store: SessionStore) -> list[Diagnosis]:
     ]
 
 
-async def repair(store: SessionStore, session_id: str) -> Diagnosis:
+async def repair(store: ProjectSessions, session_id: str) -> Diagnosis:
     """Make a session whole as far as can be, and return what was wrong.
 
     What is damaged is moved aside, the turn that was interrupted is closed, and the history becomes one that vendors

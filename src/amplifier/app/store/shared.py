@@ -25,8 +25,7 @@ from amplifier.app.store.log_files import read_entries, replace_entries
 from amplifier.app.store.records import SessionRecord, record_bytes
 from amplifier.app.store.replica import SessionReplica, fetch
 from amplifier.app.store.selection import find_session
-from amplifier.app.store.store import Cleanup
-from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.app.store.store import Cleanup, ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.writer import METADATA, KeptSession
 from amplifier.kernel.groups import open_group

@@ -13,7 +13,7 @@ import attrs
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.leases import LEASE, LeaseState
 from amplifier.app.store.reader import interrupted_turn, read_journal
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.files.locks import LockedError, WriterLock
 from amplifier_sdk.errors import ConfigError
@@ -86,7 +86,7 @@ def _lease_owner(folder: Path) -> str | None:
     return None
 
 
-def cut_off_below(store: SessionStore, session_id: str) -> tuple[CutOff, ...]:
+def cut_off_below(store: ProjectSessions, session_id: str) -> tuple[CutOff, ...]:
     """Return what came of a session and was cut off, those that made others first. It blocks: call it in a thread.
 
     Raises:

@@ -55,7 +55,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.stores import Lease
 
-__all__ = ["Cleanup", "SessionStore"]
+__all__ = ["Cleanup", "ProjectSessions"]
 
 _DELETED: Final = "deleted"
 _OWN: Final = frozenset({METADATA, MADE_OF, COMPOSITION})
@@ -77,7 +77,7 @@ class Cleanup:
 
 
 @attrs.frozen
-class SessionStore:
+class ProjectSessions:
     """The sessions of a project, below a folder.
 
     Args:
@@ -87,12 +87,12 @@ class SessionStore:
     root: Path
 
     @classmethod
-    def of(cls, places: Places) -> SessionStore:
+    def of(cls, places: Places) -> ProjectSessions:
         """Return the store of a project."""
         return cls(places.state)
 
     @classmethod
-    def every(cls, places: Places) -> list[SessionStore]:
+    def every(cls, places: Places) -> list[ProjectSessions]:
         """Return the stores of all projects of the person."""
         projects = places.home / "projects"
         if projects.is_dir():
@@ -186,7 +186,7 @@ class SessionStore:
         """
         return find_session([self.sessions], name)
 
-    def apart(self) -> SessionStore:
+    def apart(self) -> ProjectSessions:
         """Return the same sessions for whoever looks for another one while one is open."""
         return self
 

@@ -22,10 +22,10 @@ from amplifier.app.logs.summaries import (
 )
 from amplifier.app.traces.model import (
     Compaction,
-    ModelCall,
     Said,
     SessionTrace,
     Status,
+    TracedModelCall,
     TraceTotals,
 )
 from amplifier.app.traces.texts import Texts, answer_sections, arguments_words, words
@@ -86,7 +86,7 @@ class _Builder:
     title: str = ""
     tree: StepTree = attrs.field(factory=StepTree)
     said: list[tuple[str, TraceStep, int]] = attrs.field(factory=list)
-    calls: list[ModelCall] = attrs.field(factory=list)
+    calls: list[TracedModelCall] = attrs.field(factory=list)
     compactions: list[Compaction] = attrs.field(factory=list)
     sessions: set[str] = attrs.field(factory=set)
     origin: float | None = None
@@ -189,7 +189,7 @@ class _Builder:
         step.spend(read, written, cost)
         cached = min(read, amount(usage.get("cache_read_tokens")))
         self.calls.append(
-            ModelCall(
+            TracedModelCall(
                 at=self.tree.now,
                 model=step.name,
                 input_tokens=read,

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.text.figures import dollars, duration_text, short_number
-from amplifier.app.traces.model import ModelCall, SessionTrace
+from amplifier.app.traces.model import SessionTrace, TracedModelCall
 from amplifier.app.traces.texts import words
 
 __all__ = ["cost_chart", "token_chart"]
@@ -101,7 +101,7 @@ class _Group:
         return f"{which}: {self.model}, {self.read:,}{cached} read, {self.written:,} written"
 
 
-def _grouped(calls: Sequence[ModelCall]) -> list[_Group]:
+def _grouped(calls: Sequence[TracedModelCall]) -> list[_Group]:
     size = -(-len(calls) // _BARS)
     groups = []
     for first in range(0, len(calls), size):

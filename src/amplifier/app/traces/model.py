@@ -11,13 +11,13 @@ import attrs
 __all__ = [
     "Compaction",
     "Kind",
-    "ModelCall",
     "Row",
     "Said",
     "Section",
     "SessionTrace",
     "Status",
     "TraceTotals",
+    "TracedModelCall",
 ]
 
 Kind: TypeAlias = Literal["turn", "iteration", "model", "tool", "decision", "note"]
@@ -80,7 +80,7 @@ class Said:
 
 
 @attrs.frozen(kw_only=True)
-class ModelCall:
+class TracedModelCall:
     """One answered call of a model: when it was answered, in seconds since the beginning, and what it used."""
 
     at: float
@@ -114,7 +114,7 @@ class TraceTotals:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, rows: Sequence[Row], calls: Sequence[ModelCall]) -> Self:
+    def of(cls, rows: Sequence[Row], calls: Sequence[TracedModelCall]) -> Self:
         """Add up what rows and calls of models tell."""
         costs = [call.cost for call in calls if call.cost is not None]
         return cls(
@@ -154,6 +154,6 @@ class SessionTrace:
     damaged: int = 0
     rows: tuple[Row, ...] = ()
     said: tuple[Said, ...] = ()
-    calls: tuple[ModelCall, ...] = ()
+    calls: tuple[TracedModelCall, ...] = ()
     compactions: tuple[Compaction, ...] = ()
     totals: TraceTotals = TraceTotals()

@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.logs.library import SessionLog
+from amplifier.app.logs.library import SessionLogFiles
 from amplifier.app.logs.merge import Logs
 from amplifier.app.logs.selection import LineFilter
 from amplifier.app.text.figures import dollars, duration_text, short_number
@@ -149,7 +149,7 @@ def _charts(trace: SessionTrace) -> str:
     )
 
 
-def read_trace(logs: Sequence[SessionLog]) -> SessionTrace:
+def read_trace(logs: Sequence[SessionLogFiles]) -> SessionTrace:
     """Read the logs of a session, which is the first, and of those it made.
 
     Raises:

@@ -13,7 +13,7 @@ from amplifier.app.commands.status_commands import rows
 from amplifier.app.commands.talk import Talk
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.store.reader import read_history, words_of
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_kit.commands import CommandAnswer, CommandError
@@ -101,7 +101,7 @@ class ChildSessions:
 
     async def _stored(self) -> list[StoredSession]:
         """Read the records of the session's own children, the latest first."""
-        store = SessionStore.of(self.talk.opened.composition.places)
+        store = ProjectSessions.of(self.talk.opened.composition.places)
         own = self.talk.opened.session.session_id
         try:
             (family,) = await to_thread.run_sync(partial(store.families, [own]))

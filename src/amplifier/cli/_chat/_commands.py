@@ -12,7 +12,7 @@ from anyio import to_thread
 from amplifier.app.commands.inspection_commands import InspectionCommands
 from amplifier.app.instructions.files import AGENTS_FILE, add_note
 from amplifier.app.sessions.choices import SessionChoices
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier.cli._chat._children import ChildSessions
 from amplifier.cli._chat._conversation import ChatLoop
 from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
@@ -69,7 +69,7 @@ class ChatCommands:
 
     async def _resume(self, arguments: str) -> CommandAnswer:
         opened = self.chat.talk.opened
-        store = opened.store or SessionStore.of(opened.composition.places)
+        store = opened.store or ProjectSessions.of(opened.composition.places)
         store = store.apart()
         own = opened.session.session_id
         try:

@@ -15,14 +15,14 @@ from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["ToolOutput", "ToolOutputs"]
+__all__ = ["ShownOutput", "ToolOutputs"]
 
 _MAX_OUTPUTS: Final = 20
 _MAX_CHARACTERS: Final = 200_000
 
 
 @attrs.define(eq=False)
-class ToolOutput:
+class ShownOutput:
     """What one call put out: its beginning, as long as a person may read.
 
     Args:
@@ -75,18 +75,18 @@ class ToolOutput:
 class ToolOutputs:
     """The latest calls of a chat that put something out, the last one at the end."""
 
-    _latest: deque[ToolOutput] = attrs.field(
-        factory=lambda: deque[ToolOutput](maxlen=_MAX_OUTPUTS)
+    _latest: deque[ShownOutput] = attrs.field(
+        factory=lambda: deque[ShownOutput](maxlen=_MAX_OUTPUTS)
     )
 
     def __len__(self) -> int:
         return len(self._latest)
 
-    def add(self, output: ToolOutput) -> None:
+    def add(self, output: ShownOutput) -> None:
         """Remember an output."""
         self._latest.append(output)
 
-    def latest(self, number: int) -> ToolOutput:
+    def latest(self, number: int) -> ShownOutput:
         """Return the last output, or one before it; the last one is number 1."""
         return self._latest[-number]
 

@@ -12,7 +12,7 @@ from amplifier.app.commands.status_commands import usage_text
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
-from amplifier.cli._chat._outputs import ToolOutput, ToolOutputs
+from amplifier.cli._chat._outputs import ShownOutput, ToolOutputs
 from amplifier.cli._diffs import diff_of
 from amplifier.cli._outcomes import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
@@ -26,8 +26,7 @@ from amplifier_kit.terminal import (
 )
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.legible import escaped
-from amplifier_sdk.progress import ToolOutput as OutputEvent
-from amplifier_sdk.progress import ToolProgress
+from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
     StreamEvent,
@@ -60,7 +59,7 @@ class _Running:
     call: ToolCall
     arguments: str
     output: SinkFilter
-    whole: ToolOutput
+    whole: ShownOutput
     began: float = attrs.field(factory=time.monotonic)
     news: str = ""
     shown: int = 0
@@ -71,7 +70,7 @@ class _Running:
         """Begin a call."""
         arguments = redactor.redact_text(call_text(call.arguments, redactor.redact))
         title = one_line(f"tool {call.name} {arguments}", _TITLE)
-        return cls(call, arguments, SinkFilter(redactor), ToolOutput(title, call))
+        return cls(call, arguments, SinkFilter(redactor), ShownOutput(title, call))
 
 
 @attrs.define(eq=False)
@@ -138,7 +137,7 @@ class Painter:
                 self._start(call)
             case ToolProgress(call_id=call_id, message=text, done=done, total=total):
                 self._progress(call_id, progress_text(text, done, total))
-            case OutputEvent(call_id=call_id, text=text):
+            case ToolOutput(call_id=call_id, text=text):
                 self._output(call_id, text)
             case ToolFinished(call=call, result=result):
                 self._finish_tool(call, result)

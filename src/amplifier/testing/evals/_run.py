@@ -15,7 +15,7 @@ from amplifier.agent.result import AgentResult
 from amplifier.testing.evals.cases import EvalCase
 from amplifier.testing.evals.errors import GraderError
 from amplifier.testing.evals.results import NamedScore, ResultFile, TrialResult
-from amplifier.testing.evals.runner import Account, run_agent, tool_calls_of
+from amplifier.testing.evals.runner import RunUsage, run_agent, tool_calls_of
 from amplifier.testing.evals.trials import Score, Scorer, Trial, score_of, scorer_name
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.convert import to_json
@@ -115,7 +115,7 @@ class ExperimentRun(Generic[InputT, OutputT]):
             expected=to_json(case.expected),
             duration=0,
         )
-        account = Account()
+        account = RunUsage()
         started = anyio.current_time()
         try:
             answer = await self._ask(case, account)
@@ -140,7 +140,7 @@ class ExperimentRun(Generic[InputT, OutputT]):
         return await self._scored(result, trial)
 
     async def _ask(
-        self, case: EvalCase[InputT, OutputT], account: Account
+        self, case: EvalCase[InputT, OutputT], account: RunUsage
     ) -> AgentResult[OutputT] | OutputT:
         if isinstance(self._subject, Agent):
             agent = cast("Agent[Never, OutputT]", self._subject)
@@ -196,7 +196,7 @@ def _trial_of(
     case: EvalCase[InputT, OutputT],
     number: int,
     duration: float,
-    account: Account,
+    account: RunUsage,
 ) -> Trial[InputT, OutputT]:
     if not isinstance(answer, AgentResult):
         return Trial(case=case, number=number, output=answer, duration=duration)

@@ -10,7 +10,7 @@ import attrs
 from amplifier.agent.agent import Agent
 from amplifier.agent.models import Model
 from amplifier.testing.evals.errors import GraderError
-from amplifier.testing.evals.runner import NO_USAGE, Account, run_agent
+from amplifier.testing.evals.runner import NO_USAGE, RunUsage, run_agent
 from amplifier.testing.evals.trials import Score, Trial
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -68,7 +68,7 @@ class ModelGrader:
         }
         if trial.case.expected is not None:
             asked["expected"] = to_json(trial.case.expected)
-        account = Account()
+        account = RunUsage()
         grader: Agent[Never, Grade] = self.agent
         try:
             result = await run_agent(grader, json.dumps(asked), account)

@@ -14,7 +14,7 @@ from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.messages import Message
 
-__all__ = ["NO_USAGE", "Account", "run_agent", "tool_calls_of"]
+__all__ = ["NO_USAGE", "RunUsage", "run_agent", "tool_calls_of"]
 
 OutputT = TypeVar("OutputT")
 
@@ -23,14 +23,14 @@ NO_USAGE: Final = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
 
 
 @attrs.define(eq=False)
-class Account:
+class RunUsage:
     """What a run has used so far; `None` where its provider reported nothing."""
 
     usage: Usage | None = None
 
 
 async def run_agent(
-    agent: Agent[Never, OutputT], prompt: str, account: Account
+    agent: Agent[Never, OutputT], prompt: str, account: RunUsage
 ) -> AgentResult[OutputT]:
     """Answer a prompt as `Agent.run` does, and book what that used."""
     opened = agent.session()

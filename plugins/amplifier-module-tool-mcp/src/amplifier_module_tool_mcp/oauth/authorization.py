@@ -36,7 +36,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from amplifier_kit.files.locks import WriterLock
 from amplifier_kit.http.netguard import WebError
 from amplifier_module_tool_mcp.answers import LoginNeededError
-from amplifier_module_tool_mcp.oauth.grants import Grant, GrantStore, StoredIn
+from amplifier_module_tool_mcp.oauth.grants import GrantStore, OAuthGrant, StoredIn
 from amplifier_module_tool_mcp.oauth.redirects import RedirectListener
 from amplifier_module_tool_mcp.oauth.requests import SignInRequests
 from amplifier_module_tool_mcp.wire import MessageTooLargeError
@@ -81,7 +81,7 @@ class Authorization:
     timeout: float
     public_only: bool
     grants: GrantStore = attrs.field(factory=GrantStore.in_home)
-    _grant: Grant | None = None
+    _grant: OAuthGrant | None = None
     _is_read: bool = False
     _secrets: tuple[Secret, ...] = ()  # held, so that redactors know them
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
@@ -141,13 +141,13 @@ class Authorization:
             and not self._grant.is_over(time.time())
         )
 
-    def _stored(self) -> Grant | None:
+    def _stored(self) -> OAuthGrant | None:
         try:
             return self.grants.get(self.url)
         except (OSError, AmplifierError) as error:
             raise LoginNeededError(self.name, str(error)) from error
 
-    def _take(self, grant: Grant | None) -> None:
+    def _take(self, grant: OAuthGrant | None) -> None:
         self._grant = grant
         texts = () if grant is None else grant.tokens.values()
         self._secrets = tuple(
@@ -156,7 +156,7 @@ class Authorization:
 
     # -- renewal
 
-    async def _renewed(self, refused: str | None) -> Grant:
+    async def _renewed(self, refused: str | None) -> OAuthGrant:
         """Renew the token, unless another process has done so meanwhile: each renewal token counts once."""
         self.grants.file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # a file of its own, since the store takes the lock on its own file for each change
@@ -180,7 +180,7 @@ class Authorization:
         finally:
             lock.release()
 
-    async def _renew(self, grant: Grant) -> Grant:
+    async def _renew(self, grant: OAuthGrant) -> OAuthGrant:
         kept = _Kept(
             tokens=OAuthToken.model_validate(grant.tokens),
             client=OAuthClientInformationFull.model_validate(grant.client),
@@ -216,7 +216,7 @@ class Authorization:
 
     # -- signing in
 
-    async def _signed_in(self, show: Show) -> Grant | Exception:
+    async def _signed_in(self, show: Show) -> OAuthGrant | Exception:
         """Let the person sign in; a failure is returned, since a task group would wrap it."""
         async with (
             SignInRequests.about(
@@ -344,13 +344,13 @@ def _require_proofs(metadata: OAuthMetadata | None) -> None:
         raise OAuthFlowError("its authorization server supports no PKCE with S256")
 
 
-def _granted(provider: OAuthClientProvider, kept: _Kept) -> Grant:
+def _granted(provider: OAuthClientProvider, kept: _Kept) -> OAuthGrant:
     context = provider.context
     assert kept.tokens is not None
     assert context.client_info is not None
     assert context.oauth_metadata is not None
     resource = context.protected_resource_metadata
-    return Grant(
+    return OAuthGrant(
         tokens=_written(kept.tokens),
         expires_at=None
         if kept.tokens.expires_in is None

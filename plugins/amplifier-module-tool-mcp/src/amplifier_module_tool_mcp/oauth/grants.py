@@ -16,7 +16,7 @@ from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Grant", "GrantStore", "StoredIn"]
+__all__ = ["GrantStore", "OAuthGrant", "StoredIn"]
 
 StoredIn: TypeAlias = Literal["keyring", "file"]
 """Where a grant is stored."""
@@ -26,7 +26,7 @@ _REMEDY: Final = "unlock it, or sign in again with 'amplifier mcp login'"
 
 
 @attrs.frozen(kw_only=True)
-class Grant:
+class OAuthGrant:
     """What a server's authorization server granted.
 
     Args:
@@ -92,7 +92,7 @@ class GrantStore:
         """Return the person's own: `mcp/logins.json` in the home folder of this product."""
         return cls(file=PrivateFile(amplifier_home() / "mcp" / "logins.json"))
 
-    def get(self, url: str) -> Grant | None:
+    def get(self, url: str) -> OAuthGrant | None:
         """Return the grant for a server; `None` where nobody signed in.
 
         Raises:
@@ -107,9 +107,11 @@ class GrantStore:
             text = self.keyring.get(url)
         if text is None:
             return None
-        return Grant.from_text(text)
+        return OAuthGrant.from_text(text)
 
-    def set(self, url: str, grant: Grant, stored_in: StoredIn | None = None) -> None:
+    def set(
+        self, url: str, grant: OAuthGrant, stored_in: StoredIn | None = None
+    ) -> None:
         """Store a grant; default where one for this server is stored already.
 
         Raises:
