@@ -186,11 +186,11 @@ import sys, time
 from pathlib import Path
 import anyio
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.locks import LockedError
 
 async def main(root, writer, count):
-    store = SessionStore(Path(root))
+    store = ProjectSessions(Path(root))
     refused = 0
     for number in range(int(count)):
         while True:
@@ -250,10 +250,10 @@ import sys
 from pathlib import Path
 import anyio
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.store import SessionStore
+from amplifier.app.store.store import ProjectSessions
 
 async def main(root):
-    async with SessionStore(Path(root)).open(SessionRecord(session_id="held")):
+    async with ProjectSessions(Path(root)).open(SessionRecord(session_id="held")):
         print("held", flush=True)
         await anyio.sleep_forever()
 

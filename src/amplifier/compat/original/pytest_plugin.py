@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from importlib import import_module
 from inspect import isawaitable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import pytest
 
@@ -95,7 +95,10 @@ def _mount(path: Path | None, coordinator: MockCoordinator, portal: Portal) -> o
     return returned
 
 
-def _mounted_at(point: str, what: str) -> Callable[..., Iterator[object]]:  # type: ignore[explicit-any]  # a fixture
+_Fixture: TypeAlias = Callable[..., Iterator[object]]  # type: ignore[explicit-any]  # pytest's
+
+
+def _mounted_at(point: str, what: str) -> _Fixture:
     """Make the fixture of what the module mounts at a point, or returns; it is released afterwards."""
 
     def mounted_module(
@@ -116,10 +119,10 @@ def _mounted_at(point: str, what: str) -> Callable[..., Iterator[object]]:  # ty
     return pytest.fixture(mounted_module)
 
 
-provider_module = _mounted_at("providers", "provider")
-tool_module = _mounted_at("tools", "tool")
-orchestrator_module = _mounted_at("orchestrator", "orchestrator")
-context_module = _mounted_at("context", "context manager")
+provider_module: _Fixture = _mounted_at("providers", "provider")
+tool_module: _Fixture = _mounted_at("tools", "tool")
+orchestrator_module: _Fixture = _mounted_at("orchestrator", "orchestrator")
+context_module: _Fixture = _mounted_at("context", "context manager")
 
 
 @pytest.fixture
