@@ -28,6 +28,7 @@ from amplifier.app.sessions.selection import (
 from amplifier.app.store.choice import StoreChoice
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE
+from amplifier.app.store.repair import repair
 from amplifier.app.store.store import ProjectSessions
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
 from amplifier_kit.commands import CommandError
@@ -199,6 +200,14 @@ async def test_a_prompt_ends_the_turn_that_waits(left: Left) -> None:
     assert len(talk.starts) == 3
 
 
+@pytest.mark.parametrize("left", ["files"], indirect=True)
+async def test_a_repair_withdraws_what_the_turn_asked(left: Left) -> None:
+    await repair(ProjectSessions.of(Places.find()), left.session)
+
+    (question,) = await left.questions()
+    assert question.is_void
+
+
 async def test_slash_commands_leave_the_turn_that_waits(left: Left) -> None:
     async with await left.open() as opened:
         talk = Talk.of(opened)
@@ -291,7 +300,7 @@ class Kill:
 
     def at(self, step: str) -> tuple[str, Callable[[object], None]]:
         names = {
-            "void": "sessions.initial_history.void_questions",
+            "void": "store.writer.void_questions",
             "transcript": "store.writer.Transcript.store",
             "record": "store.writer.write_record",
             "journal": "store.journal.FileJournal.begin_anew",

@@ -10,7 +10,6 @@ from anyio import CancelScope, to_thread
 from amplifier.app.instructions.files import load_instructions
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.states import resumable
-from amplifier.app.store.stored_questions import void_questions
 from amplifier.app.text.context_blocks import is_context_block
 from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.sessions.history import replace_history
@@ -51,7 +50,7 @@ async def restore(opened: OpenSession, store: ProjectSessions | None) -> None:
         # whoever answers continues it, unless a prompt comes first
         kept.journal.before_turn.append(partial(_end_left, opened, kept))
     else:
-        opened.interrupted = await _settle(kept)
+        opened.interrupted = await kept.settle()
     context = coordinator.context
     own = [
         message
@@ -70,17 +69,8 @@ async def restore(opened: OpenSession, store: ProjectSessions | None) -> None:
 
 async def _end_left(opened: OpenSession, kept: KeptSession) -> None:
     with CancelScope(shield=True):
-        await _settle(kept)
+        await kept.settle()
     opened.left = ()
-
-
-async def _settle(kept: KeptSession) -> InterruptedTurn | None:
-    """Store what became of the turn that was interrupted; it is not continued any more."""
-    turn = kept.interrupted
-    if turn is not None:
-        # first, so that what it asked is closed wherever it is over
-        await to_thread.run_sync(void_questions, kept.folder, turn.turn_id)
-    return await kept.settle()
 
 
 async def instruct(opened: OpenSession) -> None:

@@ -21,6 +21,7 @@ from amplifier.app.store.recorded import (
     write_recorded,
 )
 from amplifier.app.store.records import SessionRecord, beginning_of
+from amplifier.app.store.stored_questions import void_questions
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_kit.files.appendlog import Damage
 from amplifier_kit.files.atomic import write_private
@@ -229,12 +230,16 @@ class KeptSession:
     async def settle(self) -> InterruptedTurn | None:
         """Store what the journal has and the transcript does not; return a turn that did not come to its end.
 
+        What that turn asked takes no answer any more.
+
         Raises:
             OSError: it was not stored; the journal still has it.
         """
         turn = self.interrupted
         if turn is None:
             return None
+        # first, so that what it asked is closed wherever it is over
+        await to_thread.run_sync(void_questions, self.folder, turn.turn_id)
         await self.journal.note_charges()
         turn_count = self.record.turn_count + len(self.journal.turns)
         record = with_turn(attrs.evolve(self.record, turn_count=turn_count), turn)
