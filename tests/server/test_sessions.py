@@ -11,8 +11,10 @@ import attrs
 import pytest
 from structlog.testing import capture_logs
 
+from amplifier.app.questions.stored_approvals import StoredApprovals
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.stored_questions import QUESTIONS
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.server.activity import ActivityLog
 from amplifier.server.application import StoredServer
 from amplifier.server.reaper import Reaper
@@ -252,6 +254,34 @@ async def test_a_turn_that_kills_its_processes_is_ended(site: Site) -> None:
 
     assert shown["turns"][0]["error"]["code"] == "interrupted"
     assert is_last(events[-1])
+
+
+async def test_a_turn_is_cancelled_between_opening_and_beginning(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, was_cancelled = anyio.Event(), anyio.Event()
+    withdraw, cancel = StoredApprovals.withdraw_left, AmplifierSession.cancel
+
+    async def begin_late(self: StoredApprovals) -> None:
+        await withdraw(self)
+        begins.set()
+        await was_cancelled.wait()
+
+    async def note(self: AmplifierSession, *, immediate: bool = False) -> None:
+        await cancel(self, immediate=immediate)
+        was_cancelled.set()
+
+    monkeypatch.setattr(StoredApprovals, "withdraw_left", begin_late)
+    monkeypatch.setattr(AmplifierSession, "cancel", note)
+    secret = await site.token()
+    async with site.serving({"deltas": ["a"], "delay": 60}) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await begins.wait()
+        await caller.post(f"/sessions/{session}/turns/{turn}/cancel")
+        done = await ended(caller, session, turn)
+
+    assert done["state"] == "cancelled"
 
 
 async def test_a_turn_that_is_cancelled_as_it_waits_is_closed(site: Site) -> None:
