@@ -176,15 +176,14 @@ class EngineWorker:
         DBOS(config=config)
         DBOS.workflow(name=SEGMENT, max_recovery_attempts=None)(segment)
         DBOS.listen_queues([self.runs.queue])
-        # before the launch: what it does not find there it looks for a second later
-        self.runs.client.register_queue(
+        DBOS.launch()
+        DBOS.register_queue(
             self.runs.queue,
             worker_concurrency=self.options.max_runs,
             partition_concurrency=self.options.max_tenant_runs,
             polling_interval_sec=_POLLING,
             on_conflict="always_update",
         )
-        DBOS.launch()
 
     def _maintain(self) -> list[Held]:
         """Say that this worker lives, do what the elected one does, and return the runs that it has no more."""
