@@ -369,7 +369,7 @@ def agent_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Left:
 async def test_an_agent_that_asked_is_charged_once(
     agent_left: Left, *, is_opened: bool
 ) -> None:
-    """What it spent is no debt of a turn that goes on with it, and one of a turn that is ended."""
+    """A turn that continues is not charged what its agent spent; the agent continues as well."""
     if is_opened:
         async with await agent_left.open() as opened:
             assert opened.left

@@ -35,7 +35,7 @@ class Site(Protocol):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that pages are kept by."""
     now = [1000.0]
-    monkeypatch.setattr("amplifier_module_tool_web.pages.current_time", lambda: now[0])
+    monkeypatch.setattr("amplifier_module_tool_web.cache.current_time", lambda: now[0])
     return now
 
 
@@ -145,7 +145,7 @@ async def test_a_failure_is_not_kept(site: Site, web: Web, inner: Inner) -> None
 async def test_the_page_that_was_used_longest_ago_leaves_first(
     site: Site, web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_tool_web.pages._MOST_CHARACTERS", 25)
+    monkeypatch.setattr("amplifier_module_tool_web.cache._MOST_CHARACTERS", 25)
     a, b, c = (site.page(f"/{name}", name * 10, "text/plain") for name in "abc")
     for url in (a, b, a, c, a):
         await web.web_fetch(url)

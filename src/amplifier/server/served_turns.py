@@ -291,7 +291,8 @@ class ServedTurn:
         try:
             # nobody at this machine typed the prompt: what it mentions is no file of theirs
             async with opened.stream(self.turn.prompt, typed="") as events:
-                if self._is_cancelled:  # before the turn began, which that could not reach
+                # before the turn began there was nothing that it could reach
+                if self._is_cancelled:
                     await opened.session.cancel(immediate=True)
                 async for event in events:
                     line = event_to_json(event)

@@ -18,7 +18,7 @@ from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
 from amplifier.app.projects.files import ProjectFiles
-from amplifier.app.sources import archives
+from amplifier.app.sources import downloads
 from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
@@ -137,13 +137,13 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
         monkeypatch.context() as patch,
         pytest.raises(SourceFetchError, match=r"it took longer than|timed out"),
     ):
-        patch.setattr(archives, "_TIMEOUT", 0.0001)
+        patch.setattr(downloads, "_TIMEOUT", 0.0001)
         installer(places).install(source)
     with (
         monkeypatch.context() as patch,
         pytest.raises(SourceFetchError, match="it has more than 100 bytes"),
     ):
-        patch.setattr(archives, "MAX_BYTES", 100)
+        patch.setattr(downloads, "MAX_BYTES", 100)
         installer(places).install(source)
     with (
         monkeypatch.context() as patch,

@@ -17,7 +17,7 @@ from anyio import to_thread
 from amplifier_kit.open_data import as_object
 from amplifier_module_tool_task.agents import SELF, Agents
 from amplifier_module_tool_task.config import TaskConfig
-from amplifier_module_tool_task.schema import Request
+from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import ContextManager, Coordinator
 from amplifier_sdk.delegation import HookInheritance, SpawnOptions, ToolInheritance
 from amplifier_sdk.limits import LimitChanges, Limits

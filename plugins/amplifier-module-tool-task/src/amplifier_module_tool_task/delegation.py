@@ -28,7 +28,7 @@ from amplifier_module_tool_task.progress import (
     DelegationProgress,
     announced,
 )
-from amplifier_module_tool_task.schema import Request
+from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.delegation import ChildResume, SessionSpawn
 from amplifier_sdk.errors import ToolError

@@ -11,7 +11,8 @@ from amplifier_module_tool_task.catalogue import catalogue, details, fitting
 from amplifier_module_tool_task.config import TaskConfig
 from amplifier_module_tool_task.delegation import Delegations
 from amplifier_module_tool_task.events import TASK_EVENTS
-from amplifier_module_tool_task.schema import Request, input_schema, roles_of
+from amplifier_module_tool_task.requests import Request
+from amplifier_module_tool_task.schema import input_schema, roles_of
 from amplifier_module_tool_task.unread import UnreadAgents
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator

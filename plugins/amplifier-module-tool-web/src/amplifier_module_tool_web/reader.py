@@ -12,10 +12,11 @@ import attrs
 
 from amplifier_kit.http.netguard import BodyError, WebUrl
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_marks
+from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.charsets import decode
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_module_tool_web.markdown import to_markdown
-from amplifier_module_tool_web.pages import PageCache, WebPage
+from amplifier_module_tool_web.pages import WebPage
 from amplifier_module_tool_web.robots import Robots
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject

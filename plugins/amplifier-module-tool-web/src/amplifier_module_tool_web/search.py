@@ -12,7 +12,8 @@ from amplifier_kit.http.netguard import NetPolicy, WebError, read_url
 from amplifier_kit.http.web_search import SEARCH_BACKEND, SearchBackend, SearchHit
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_web.config import WebConfig
-from amplifier_module_tool_web.search_client import ENGINES, EngineBackend, SearchEngine
+from amplifier_module_tool_web.engines import ENGINES, SearchEngine
+from amplifier_module_tool_web.search_client import EngineBackend
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject

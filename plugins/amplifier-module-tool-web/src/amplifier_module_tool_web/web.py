@@ -13,9 +13,9 @@ from anyio import to_thread
 from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.http.netguard import WebUrl, read_url
 from amplifier_kit.trust.untrusted import UNTRUSTED, without_marks
+from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_module_tool_web.downloads import DownloadFolders
-from amplifier_module_tool_web.pages import PageCache
 from amplifier_module_tool_web.search import Searcher
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset

@@ -137,8 +137,8 @@ class ModelCommands(TalkCommands):
         for name, provider in self._asked().items():
             try:
                 models = await provider.list_models()
-            except Exception as error:
-                # foreign code: a vendor that cannot be reached hides no other
+            except Exception as error:  # foreign code
+                # a vendor that cannot be reached hides no other
                 table.append((name, "", f"not known: {one_line(str(error), 200)}"))
                 continue
             table += [

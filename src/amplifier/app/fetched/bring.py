@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
-from amplifier.app.sources.archives import download, unpack
+from amplifier.app.sources.archives import unpack
+from amplifier.app.sources.downloads import download
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import (
     ArchiveLocation,
