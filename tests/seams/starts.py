@@ -158,6 +158,24 @@ class Resume(Start):
         return stage.take_turn("resume", *stage.again, session)
 
 
+class ResumeLeft(Start):
+    """`amplifier resume` with a prompt, which ends the turn that was left until a person answers."""
+
+    name = "resume-left"
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        left = stage.take_turn("run", "--ask-later", *stage.composition())
+        if left.code != WAITING:
+            return left
+        asked = json.loads(stage.amplifier("questions", "list", "--json").shown)
+        session = asked[0]["session_id"]
+        outcome = stage.take_turn("resume", *stage.again, session)
+        waiting = stage.amplifier("questions", "list", "--json").shown
+        assert json.loads(waiting) == [], "the prompt ends the turn that asked it"
+        return attrs.evolve(outcome, told=left.told + outcome.told)
+
+
 class ResumeMoved(Start):
     """`amplifier resume`, of a session that was moved to another store and back."""
 
@@ -730,6 +748,7 @@ STARTS: Final[tuple[Start, ...]] = (
     ChatAgain(),
     Continue(),
     Resume(),
+    ResumeLeft(),
     RunResume(),
     RunContinue(),
     Fork(),
