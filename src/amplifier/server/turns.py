@@ -154,20 +154,29 @@ class LocalTurns:
         served = ServedTurn(
             self.setup, turn, turn.tenant.files, leaves_refused=is_resumed
         )
-        has_ended, session_id = True, turn.lease.session_id
-        self._here[turn.turn_id] += 1
+        turn_id, session_id = turn.turn_id, turn.lease.session_id
+        self._here[turn_id] += 1
         try:
-            has_ended = await served.run()
+            has_ended = await self._serve(served, turn)
+            if served.is_lost:
+                await self._leave(turn)
+        finally:
+            self._here[turn_id] -= 1
+            if not self._here[turn_id]:
+                del self._here[turn_id]
+        if not has_ended:
+            await self._continue(served, session_id)
+
+    async def _serve(self, served: ServedTurn, turn: AcceptedTurn) -> bool:
+        """Run a turn, and return whether it is over; what fails ends neither the others nor the server."""
+        try:
+            return await served.run()
         except Exception as error:  # else it would end all others, and the server
-            report("server.turn_left", error, session=session_id)
+            report("server.turn_left", error, session=turn.lease.session_id)
+            return True
         finally:
             self._running[turn.tenant.name] -= 1
             await self.setup.give_back(turn.room)
-        if served.is_lost:
-            await self._leave(turn)
-        self._here[turn.turn_id] -= 1
-        if not has_ended:
-            await self._continue(served, session_id)
 
     async def _leave(self, turn: AcceptedTurn) -> None:
         """Store that a turn is left to be continued whose lease ended, as soon as the store answers."""
