@@ -145,10 +145,11 @@ def _owner_of(path: Path) -> LockOwner | None:
 def _sign(handle: int) -> None:
     """Write this process into the lock file that it just took."""
     text = json.dumps(attrs.asdict(LockOwner.this())).encode()
-    os.ftruncate(handle, 0)
     # A full disk leaves the lock without a name; it holds all the same.
     with suppress(OSError):
         os.pwrite(handle, text, 0)
+    # Behind it: a file that was truncated to nothing is written to the disk when it is closed, by ext4 for one.
+    os.ftruncate(handle, len(text))
 
 
 def _started() -> float:
