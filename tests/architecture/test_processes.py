@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from tests.architecture.source_tree import SourceFile, source_files
@@ -94,8 +95,13 @@ MODULES: Final = frozenset(
 )
 
 
-def _uses(file: SourceFile) -> Iterator[str]:
-    """Yield the dotted names that a file reads, with what its imports call them; types are no use."""
+@cache
+def _uses(file: SourceFile) -> frozenset[str]:
+    """Return the dotted names that a file reads, with what its imports call them; types are no use."""
+    return frozenset(_read(file))
+
+
+def _read(file: SourceFile) -> Iterator[str]:
     names = {name.name.rpartition(".")[2]: name.name for name in file.imports}
     yield from names.values()
     nodes: list[ast.AST] = [file.tree]
@@ -112,7 +118,7 @@ def _types(node: ast.AST) -> list[ast.AST | None]:
 
 
 def _files_with(wanted: frozenset[str]) -> set[str]:
-    return {str(file) for file in source_files() if wanted & set(_uses(file))}
+    return {str(file) for file in source_files() if wanted & _uses(file)}
 
 
 def test_programs_start_where_a_reason_is_given() -> None:
