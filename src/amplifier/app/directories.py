@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Final, Self
 
@@ -51,7 +52,7 @@ class Places:
         home = amplifier_home(environ)
         return cls(working_dir=working_dir, home=home, root=_root_of(working_dir, home))
 
-    @property
+    @cached_property
     def project(self) -> Path | None:
         """The folder of the project's own files; `None` where it would be the person's own."""
         folder = self.root / FOLDER
@@ -64,7 +65,7 @@ class Places:
         """The folder for files of the project's sessions, in the person's own folder: `session.dir`."""
         return self.home / "projects" / self.slug
 
-    @property
+    @cached_property
     def slug(self) -> str:
         """The name under which the project is stored: its folder's name and a digest of its path."""
         legible = (
