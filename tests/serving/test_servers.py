@@ -39,7 +39,9 @@ def uvicorn_at(app: ASGIApp) -> Iterator[str]:
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="critical", ws="none", lifespan="on")
     )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    # asyncio sends what is small at once through a socket that names its protocol alone
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
