@@ -6,6 +6,7 @@ import pickle
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,12 +14,14 @@ import anyio
 import attrs
 import pytest
 import sqlalchemy as sa
+from anyio import to_thread
 from dbos import DBOSClient
 
 from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
 from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
 from amplifier_module_engine_dbos import DBOSEngine, open_engine
+from amplifier_module_engine_dbos._runs import Runs
 from amplifier_module_engine_dbos._tables import (
     RUNS,
     WORKERS,
@@ -42,7 +45,19 @@ class _Subject:
     namespace: str
 
     async def open(self) -> ExecutionEngine:
-        return await open_engine(self.url, namespace=self.namespace)
+        """Open the engine on a queue that is there: DBOS looks for a new one once in a second."""
+        engine = await open_engine(self.url, namespace=self.namespace)
+        runs = Runs.open(engine.database, self.namespace)
+        # a worker's own limits take the place of these
+        register = partial(
+            runs.client.register_queue,
+            worker_concurrency=1,
+            partition_concurrency=1,
+            polling_interval_sec=0.1,
+            on_conflict="never_update",
+        )
+        await to_thread.run_sync(register, runs.queue)
+        return engine
 
     async def kill(self, engine: ExecutionEngine) -> None:
         """Let what the engine's worker has be a dead worker's: it returns what is its own, and finds nothing."""

@@ -166,7 +166,7 @@ class EngineWorker:
             "serializer": JSONSerializer(),
             "log_level": "CRITICAL",
             "use_listen_notify": False,
-            "notification_listener_polling_interval_sec": 1.0,
+            "notification_listener_polling_interval_sec": _POLLING,
         }
         # An earlier worker's handlers write to a stream that may be closed by now, and
         # DBOS flushes them.
