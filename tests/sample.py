@@ -27,13 +27,27 @@ BACKENDS: Final = ("asyncio", "trio")
 
 ON_ONE_LOOP: Final = (
     "::test_behavior[",
+    "::test_the_embedded_model_behaves[",
+    "plugins/amplifier-module-engine-dbos/tests/test_kills.py::",
+    "plugins/amplifier-module-provider-local/tests/test_model.py::",
+    "tests/acp/test_official_client.py::",
     "tests/app/store/test_charges.py::test_a_process_that_is_killed_again",
+    "tests/cli/test_approval.py::",
+    "tests/cli/test_chat.py::",
+    "tests/cli/test_default_guards.py::",
+    "tests/cli/test_questions.py::",
     "tests/compat/test_pairs.py::",
     "tests/integration/test_one_question.py::test_no_dangerous_command_runs",
+    "tests/integration/test_real_server.py::",
+    "tests/mcp_server/test_http.py::",
+    "tests/mcp_server/test_process.py::",
+    "tests/server/test_processes.py::",
+    "tests/testing/evals/test_real_model.py::",
     "tests/validation/faulty/test_faulty.py::",
 )
 """The cells of which each runs on one event loop: the behaviours of all modules, stores and engines, what fails them,
-the original's modules beside ours, and long lists of commands and of places to be killed at."""
+the original's modules beside ours, long lists of commands and of places to be killed at, and what drives a command or
+the embedded model as a process: what other processes see of it, whose parts tests in this process drive on both."""
 
 ONE_IN_THREE: Final = ("tests/seams/test_matrix.py::", "tests/seams/test_moved.py::")
 """The cells of which each third runs: the ways to start a session, with what guards it."""
