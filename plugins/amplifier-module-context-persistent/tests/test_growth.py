@@ -8,9 +8,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from amplifier import ModuleCoordinator
-from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
+from amplifier_kit.files.appendlog import AppendLog
 from amplifier_module_context_persistent import PersistentContext, mount
 from amplifier_sdk import MessageDict
+from amplifier_sdk.stores import LogEntry
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -60,8 +61,7 @@ async def steps(context: PersistentContext) -> int:
 async def test_a_message_costs_the_same_after_ten_thousand(tmp_path: Path) -> None:
     log = await AppendLog.open(tmp_path / "long.jsonl", holds="context-messages")
     await log.replace(
-        AppendedRecord(kind="message", data=said(number), at=1.0)
-        for number in range(MANY)
+        LogEntry(kind="message", data=said(number), at=1.0) for number in range(MANY)
     )
     await log.aclose()
     short, long = (

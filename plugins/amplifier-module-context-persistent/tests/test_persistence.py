@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
 from amplifier.testing import ScriptedProvider, answer, call, mounting
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendError,
     LogFormatError,
     _disk,
@@ -40,6 +39,7 @@ from amplifier_sdk import (
 )
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.history import repair
+from amplifier_sdk.stores import LogEntry
 
 
 @attrs.frozen
@@ -505,10 +505,7 @@ def strays() -> list[bytes]:
     return [
         b"123",
         b"{}",
-        *(
-            encode_line(AppendedRecord(kind=kind, data=item, at=1))
-            for kind, item in data
-        ),
+        *(encode_line(LogEntry(kind=kind, data=item, at=1)) for kind, item in data),
     ]
 
 

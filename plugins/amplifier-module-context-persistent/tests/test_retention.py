@@ -11,15 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import ModuleCoordinator
-from amplifier_kit.files.appendlog import (
-    AppendedRecord,
-    AppendLogFile,
-    Expected,
-    encode_line,
-)
+from amplifier_kit.files.appendlog import AppendLogFile, Expected, encode_line
 from amplifier_module_context_persistent import PersistentContext, Retention, mount
 from amplifier_module_context_persistent._retention import ARCHIVE_HOLDS, retain
 from amplifier_sdk import JSONValue, MessageDict
+from amplifier_sdk.stores import LogEntry
 
 DAY: Final = 86_400.0
 NOW: Final = 1_000 * DAY
@@ -46,19 +42,19 @@ def turn(number: int) -> list[MessageDict]:
     ]
 
 
-def message(data: MessageDict, age: float = 0) -> AppendedRecord:
-    return AppendedRecord(kind="message", data=data, at=NOW - age * DAY)
+def message(data: MessageDict, age: float = 0) -> LogEntry:
+    return LogEntry(kind="message", data=data, at=NOW - age * DAY)
 
 
-def epoch(*messages: MessageDict, age: float = 0) -> AppendedRecord:
-    return AppendedRecord(
+def epoch(*messages: MessageDict, age: float = 0) -> LogEntry:
+    return LogEntry(
         kind="epoch",
         data={"reason": "cleared", "messages": list(messages)},
         at=NOW - age * DAY,
     )
 
 
-def turns(count: int) -> list[AppendedRecord]:
+def turns(count: int) -> list[LogEntry]:
     """As many turns, each a day older than the next; the last one is of now."""
     return [
         message(part, count - 1 - number)
@@ -67,7 +63,7 @@ def turns(count: int) -> list[AppendedRecord]:
     ]
 
 
-def contents(records: tuple[AppendedRecord, ...]) -> list[JSONValue]:
+def contents(records: tuple[LogEntry, ...]) -> list[JSONValue]:
     """The messages of the history that the records make."""
     found: list[JSONValue] = []
     for record in records:
@@ -236,7 +232,7 @@ async def opened(folder: Path, **retention: JSONValue) -> PersistentContext:
     )
 
 
-def records_of(path: Path, holds: str) -> tuple[AppendedRecord, ...]:
+def records_of(path: Path, holds: str) -> tuple[LogEntry, ...]:
     log = AppendLogFile.open(path, Expected(holds=holds))
     log.close()
     return log.records

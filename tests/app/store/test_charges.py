@@ -16,11 +16,12 @@ from amplifier.app.store.journal import EXPECTED
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.repair import repair
 from amplifier.app.store.store import ProjectSessions
-from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
+from amplifier_kit.files.appendlog import AppendLog
 from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.stores import LogEntry
 from tests.app.store.talks import HELLO, calling, record
 
 SCOUT = ChildRecord(
@@ -133,7 +134,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> Kills:
         counted.count()
         await append(log, kind, data, written=written)
 
-    async def replaced(log: AppendLog, records: Iterable[AppendedRecord]) -> None:
+    async def replaced(log: AppendLog, records: Iterable[LogEntry]) -> None:
         counted.count()
         await replace(log, records)
 

@@ -21,7 +21,7 @@ from amplifier.testing.stores import (
     SessionStoreTests,
     StoreSubject,
 )
-from amplifier_kit.files.appendlog import AppendedRecord, encode_line
+from amplifier_kit.files.appendlog import encode_line
 from amplifier_kit.files.locks import PATIENCE, WriterLock
 from amplifier_sdk.errors import ConfigError, LeaseHeldError, LeaseLostError
 from amplifier_sdk.journal import TurnStarted
@@ -30,7 +30,7 @@ from tests.app.store.expiry import expire
 from tests.app.store.talks import HELLO, record
 
 ENTRY = LogEntry(kind="note", data={"text": "x"}, at=1000.5)
-ENTRY_LINE = encode_line(AppendedRecord(kind="note", data={"text": "x"}, at=1000.5))
+ENTRY_LINE = encode_line(LogEntry(kind="note", data={"text": "x"}, at=1000.5))
 
 
 @attrs.frozen

@@ -16,11 +16,12 @@ import attrs
 import pytest
 
 from amplifier.app.store.store import ProjectSessions
-from amplifier_kit.files.appendlog import AppendedRecord, LogFormatError, encode_line
+from amplifier_kit.files.appendlog import LogFormatError, encode_line
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.stores import LogEntry
 from tests.app.store.talks import HELLO, record
 
 NOBODY: Final = 65534
@@ -89,9 +90,7 @@ async def test_a_record_that_is_no_message_is_damage(
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
     path = kept.folder / "transcript.jsonl"
-    line = encode_line(
-        AppendedRecord(kind=str(forged["kind"]), data=forged["data"], at=1.0)
-    )
+    line = encode_line(LogEntry(kind=str(forged["kind"]), data=forged["data"], at=1.0))
     path.write_bytes(path.read_bytes() + line + b"\n")
     async with store.open(record()) as kept:
         assert kept.messages == HELLO

@@ -7,7 +7,7 @@ import pytest
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
-from amplifier_kit.files.appendlog import AppendedRecord, encode_line
+from amplifier_kit.files.appendlog import encode_line
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import (
     CallFinished,
@@ -17,6 +17,7 @@ from amplifier_sdk.journal import (
     TurnStarted,
 )
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.stores import LogEntry
 from tests.app.store.talks import HELLO, calling, interrupt, record, result
 
 CUT_OFF: MessageDict = {
@@ -216,8 +217,8 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: ProjectSessions) ->
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
     path = kept.folder / "journal.jsonl"
     odd = [
-        AppendedRecord(kind="turn_started", data="?", at=1.0),
-        AppendedRecord(kind="message", data={"message": "?"}, at=1.0),
+        LogEntry(kind="turn_started", data="?", at=1.0),
+        LogEntry(kind="message", data={"message": "?"}, at=1.0),
     ]
     path.write_bytes(
         path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)

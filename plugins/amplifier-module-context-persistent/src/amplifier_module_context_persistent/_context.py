@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from anyio import CancelScope, to_thread
 
 from amplifier_kit.compaction import CompactingContext
-from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
+from amplifier_kit.files.appendlog import AppendLog
 from amplifier_kit.redaction import clean_messages
 from amplifier_module_context_persistent._memory import (
     archive_of,
@@ -41,6 +41,7 @@ from amplifier_sdk.events import (
     USER_NOTIFICATION,
     UserNotification,
 )
+from amplifier_sdk.stores import LogEntry
 
 if TYPE_CHECKING:
     from amplifier_sdk.history import Repair
@@ -212,8 +213,8 @@ class PersistentContext(CompactingContext):
         return beginning
 
     async def _retain(
-        self, records: Sequence[AppendedRecord], retention: Retention
-    ) -> Sequence[AppendedRecord]:
+        self, records: Sequence[LogEntry], retention: Retention
+    ) -> Sequence[LogEntry]:
         """Move what the rules no longer want into the archive; return what there is to be read."""
         if retention.is_limited:
             retained = retain(records, retention, time())
@@ -255,7 +256,7 @@ class PersistentContext(CompactingContext):
         for record in self._file.take():
             self._apply(record)
 
-    def _apply(self, record: AppendedRecord) -> None:
+    def _apply(self, record: LogEntry) -> None:
         messages = messages_of(record)
         if record.kind == EPOCH:
             self.replace(messages)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_sdk import JSONValue, MessageDict
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["EPOCH", "HOLDS", "MESSAGE", "check", "epoch", "messages_of"]
 
@@ -32,7 +32,7 @@ def epoch(
     }
 
 
-def check(record: AppendedRecord) -> str | None:
+def check(record: LogEntry) -> str | None:
     """Say what is wrong with a record, if anything is."""
     match record.kind, record.data:
         case "message", data:
@@ -49,7 +49,7 @@ def check(record: AppendedRecord) -> str | None:
             return f"records of the kind {record.kind!r} are unknown"
 
 
-def messages_of(record: AppendedRecord) -> list[MessageDict]:
+def messages_of(record: LogEntry) -> list[MessageDict]:
     """Return the messages in a record that `check` finds nothing wrong with."""
     data = record.data
     assert isinstance(data, Mapping)

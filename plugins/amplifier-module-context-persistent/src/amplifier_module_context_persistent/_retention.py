@@ -7,12 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from amplifier_kit.files.appendlog import (
-    AppendedRecord,
-    AppendLogFile,
-    Expected,
-    encode_line,
-)
+from amplifier_kit.files.appendlog import AppendLogFile, Expected, encode_line
 from amplifier_module_context_persistent._records import (
     EPOCH,
     MESSAGE,
@@ -21,6 +16,7 @@ from amplifier_module_context_persistent._records import (
 )
 from amplifier_module_context_persistent._settings import Retention
 from amplifier_sdk import Message, MessageDict, ToolCallBlock, ToolResultBlock
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["ARCHIVE_HOLDS", "Retained", "archive", "retain"]
 
@@ -32,15 +28,15 @@ DAY = 86_400.0
 class Retained:
     """The records that stay, and those that go, both in their order."""
 
-    kept: tuple[AppendedRecord, ...]
-    retired: tuple[AppendedRecord, ...] = ()
+    kept: tuple[LogEntry, ...]
+    retired: tuple[LogEntry, ...] = ()
 
 
 @attrs.define(eq=False)
 class _Turn:
     """Messages that stay or go together."""
 
-    records: list[AppendedRecord]
+    records: list[LogEntry]
 
     @property
     def ended(self) -> float:
@@ -51,9 +47,7 @@ class _Turn:
         return sum(len(encode_line(record)) + 1 for record in self.records)
 
 
-def retain(
-    records: Sequence[AppendedRecord], retention: Retention, now: float
-) -> Retained:
+def retain(records: Sequence[LogEntry], retention: Retention, now: float) -> Retained:
     """Decide what stays.
 
     Args:
@@ -81,9 +75,7 @@ def retain(
     retired = [record for record in gone if _role(record) not in retention.keep_roles]
     if not retired:
         return Retained(kept=tuple(records))
-    begin = AppendedRecord(
-        kind=EPOCH, data=epoch("retired", (), count=len(retired)), at=now
-    )
+    begin = LogEntry(kind=EPOCH, data=epoch("retired", (), count=len(retired)), at=now)
     rest = [record for turn in turns for record in turn.records]
     return Retained(kept=(begin, *staying, *rest), retired=(*past, *retired))
 
@@ -94,7 +86,7 @@ class _Excess:
 
     rules: Retention
     now: float
-    _past: list[AppendedRecord]
+    _past: list[LogEntry]
     _turns: list[_Turn]
     _messages: int = 0
     _bytes: int = 0
@@ -133,7 +125,7 @@ class _Excess:
         return age is not None and turn.ended < self.now - age * DAY
 
 
-def archive(path: Path, records: Sequence[AppendedRecord]) -> None:
+def archive(path: Path, records: Sequence[LogEntry]) -> None:
     """Add records to an archive and have them on the disk; this blocks.
 
     Raises:
@@ -148,16 +140,16 @@ def archive(path: Path, records: Sequence[AppendedRecord]) -> None:
         file.close()
 
 
-def _single(records: Sequence[AppendedRecord]) -> Iterator[AppendedRecord]:
+def _single(records: Sequence[LogEntry]) -> Iterator[LogEntry]:
     """Yield one record for each message."""
     for record in records:
         for message in messages_of(record):
-            yield AppendedRecord(kind=MESSAGE, data=message, at=record.at)
+            yield LogEntry(kind=MESSAGE, data=message, at=record.at)
 
 
-def _turns(records: Sequence[AppendedRecord]) -> list[list[AppendedRecord]]:
+def _turns(records: Sequence[LogEntry]) -> list[list[LogEntry]]:
     """Split a history where a person speaks and no call waits for its result."""
-    turns: list[list[AppendedRecord]] = []
+    turns: list[list[LogEntry]] = []
     waiting: set[str] = set()
     for record in records:
         (message,) = messages_of(record)
@@ -190,6 +182,6 @@ def _links(message: MessageDict) -> tuple[set[str], set[str]]:
     return calls, answers | ({typed.tool_call_id} if typed.tool_call_id else set())
 
 
-def _role(record: AppendedRecord) -> str:
+def _role(record: LogEntry) -> str:
     (message,) = messages_of(record)
     return str(message["role"])

@@ -7,10 +7,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_kit.files.resolved import printable
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["KIND", "BackupEntry", "BackupError", "State", "StateKind", "entry_problem"]
 
@@ -80,13 +80,13 @@ class BackupEntry:
         """The path of the state."""
         return Path(self.state.path)
 
-    def to_record(self) -> AppendedRecord:
+    def to_record(self) -> LogEntry:
         """Write the entry as a record of the log."""
         data: JSONObject = attrs.asdict(self)
-        return AppendedRecord(kind=KIND, data=data, at=self.at)
+        return LogEntry(kind=KIND, data=data, at=self.at)
 
     @classmethod
-    def from_record(cls, record: AppendedRecord) -> BackupEntry:
+    def from_record(cls, record: LogEntry) -> BackupEntry:
         """Read the entry that `to_record` wrote; `entry_problem` has found nothing wrong with it."""
         data = record.data
         assert isinstance(data, dict)
@@ -97,7 +97,7 @@ _TEXTS: Final = ("turn", "session", "call", "tool")
 _STATE_TEXTS: Final = ("path", "digest", "target", "reason")
 
 
-def entry_problem(record: AppendedRecord) -> str | None:
+def entry_problem(record: LogEntry) -> str | None:
     """Say what is wrong with a record of the log; `None` when it is an entry."""
     data: JSONValue = record.data
     if (

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
+from amplifier_kit.files.appendlog import decode_line, encode_line
 from amplifier_module_store_postgres._database import Connection
 from amplifier_module_store_postgres._rows import announced, changed, require_record
 from amplifier_sdk.errors import LeaseLostError, StoreError
@@ -166,16 +166,12 @@ def _add(
 
 def _lines(entries: Sequence[LogEntry]) -> list[str]:
     """Encode all entries, before the first of them is stored."""
-    return [
-        encode_line(AppendedRecord(kind=each.kind, data=each.data, at=each.at)).decode()
-        for each in entries
-    ]
+    return [encode_line(entry).decode() for entry in entries]
 
 
 def _entry(session_id: str, log: str, number: int, line: str) -> LogEntry:
     try:
-        record = decode_line(line.encode())
+        return decode_line(line.encode())
     except ValueError as error:
         where = f"Entry {number} of the {log} of session {session_id!r}"
         raise StoreError(f"{where} is damaged: {error}") from error
-    return LogEntry(kind=record.kind, data=record.data, at=record.at)

@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 
 from amplifier.app.store.amounts import Amounts, added, highest
-from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
 from amplifier_sdk.journal import CallFinished, RecordedAnswer, RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops.notices import IN_DOUBT
 from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.stores import LogEntry
 
 __all__ = [
     "CHILD_ENDED",
@@ -91,7 +91,7 @@ class InterruptedTurn:
         return attrs.evolve(self, messages=told)
 
 
-def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]:
+def read_turns(records: Iterable[LogEntry]) -> tuple[InterruptedTurn, ...]:
     """Return the turns of a journal as a history would have them.
 
     Every call gets a result: the one it had, or a text that says whether it may have had its effect. So do the calls
@@ -119,7 +119,7 @@ def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]
     return tuple(turn.close() for turn in turns)
 
 
-def recorded_turn(records: Iterable[AppendedRecord], turn_id: str) -> RecordedTurn:
+def recorded_turn(records: Iterable[LogEntry], turn_id: str) -> RecordedTurn:
     """Return what a journal has of a turn, from which it is continued; its spending is left out."""
     answers: list[RecordedAnswer] = []
     for record in records:

@@ -19,7 +19,6 @@ from amplifier.app.store.interrupted import (
     tool_calls_of,
 )
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendLog,
     Damage,
     Durability,
@@ -40,6 +39,7 @@ from amplifier_sdk.journal import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["EXPECTED", "REMEDY", "FileJournal", "JournalReplica"]
 
@@ -65,7 +65,7 @@ _Clean: TypeAlias = Callable[[MessageDict], MessageDict]
 class JournalReplica(Protocol):
     """Where else the records of a journal stand; a turn does nothing before they do."""
 
-    async def append(self, records: Sequence[AppendedRecord]) -> None:
+    async def append(self, records: Sequence[LogEntry]) -> None:
         """Store records that the journal's file has by now; what it raises stops the turn."""
 
     async def begin_anew(self) -> None:
@@ -83,7 +83,7 @@ class FileJournal:
 
     _log: AppendLog
     turns: tuple[InterruptedTurn, ...]
-    _records: tuple[AppendedRecord, ...] = ()
+    _records: tuple[LogEntry, ...] = ()
     turn_id: str | None = None
     works_for: str = ""
     replica: JournalReplica | None = None

@@ -16,7 +16,6 @@ from amplifier.app.store.journal import REMEDY
 from amplifier.app.store.transcript import EXPECTED as TRANSCRIPT_LOG
 from amplifier.app.store.writer import EVENTS, JOURNAL, TRANSCRIPT
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendError,
     Expected,
     LogFormatError,
@@ -30,7 +29,7 @@ from amplifier_kit.files.private_append import open_private, write_whole
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import LogEntry, LogName, SessionLog
 
-__all__ = ["append_entries", "entry_of", "read_entries", "replace_entries"]
+__all__ = ["append_entries", "read_entries", "replace_entries"]
 
 _LOGS: Final[Mapping[LogName, tuple[str, Expected]]] = {
     "journal": (JOURNAL, JOURNAL_LOG),
@@ -59,13 +58,7 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
             remedy = f"'amplifier session repair {folder.name}' moves it aside"
             told = f"line {piece.line}: {piece.reason}; {remedy}"
             raise ConfigError.of(name, told, subject=str(folder))
-    entries = tuple(map(entry_of, content.records[after:]))
-    return SessionLog(entries=entries, began=_began(file))
-
-
-def entry_of(record: AppendedRecord) -> LogEntry:
-    """Return a record of a file as a store's entry."""
-    return LogEntry(kind=record.kind, data=record.data, at=record.at)
+    return SessionLog(entries=content.records[after:], began=_began(file))
 
 
 def _read_end(file: Path, after: int) -> SessionLog:
@@ -83,7 +76,7 @@ def _read_end(file: Path, after: int) -> SessionLog:
     lines = data.split(b"\n", after + 1)[after + 1 :]
     *ended, _ = (lines or [b""])[0].split(b"\n")
     try:
-        entries = tuple(entry_of(decode_line(line)) for line in ended)
+        entries = tuple(map(decode_line, ended))
     except ValueError as error:
         raise ConfigError.of(file.name, str(error), subject=str(file)) from error
     return SessionLog(entries=entries, began=_began(file))
@@ -154,7 +147,4 @@ def _header(expected: Expected, began: float) -> bytes:
 
 
 def _lines(entries: Sequence[LogEntry]) -> bytes:
-    return b"".join(
-        encode_line(AppendedRecord(kind=each.kind, data=each.data, at=each.at)) + b"\n"
-        for each in entries
-    )
+    return b"".join(encode_line(entry) + b"\n" for entry in entries)

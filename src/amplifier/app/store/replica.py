@@ -12,12 +12,11 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.file_store import is_document, read_files
-from amplifier.app.store.log_files import entry_of, read_entries, replace_entries
+from amplifier.app.store.log_files import read_entries, replace_entries
 from amplifier.app.store.records import SessionRecord, record_bytes
 from amplifier.app.store.stored_questions import changing_questions, read_questions
 from amplifier.app.store.writer import METADATA
 from amplifier.kernel.reports import report
-from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import LeaseLostError, StoreError, StoreUnavailableError
@@ -103,7 +102,7 @@ class SessionReplica:
                 told, session_id = str(error), self.lease.session_id
                 report("store.lease_not_renewed", problem=told, session=session_id)
 
-    async def append(self, records: Sequence[AppendedRecord]) -> None:
+    async def append(self, records: Sequence[LogEntry]) -> None:
         """Store records of the journal.
 
         Raises:
@@ -115,7 +114,7 @@ class SessionReplica:
             # who takes the session over after this machine died knows what it is made of
             await self.store_files()
         async with self._writing:
-            await self._append([*map(entry_of, records)])
+            await self._append(records)
 
     async def _append(self, entries: Sequence[LogEntry]) -> None:
         """Add to the journal, once, also where the answer of the store was lost."""

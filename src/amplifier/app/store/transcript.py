@@ -17,13 +17,13 @@ from anyio import to_thread
 
 from amplifier.app.store.journal import REMEDY
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendLog,
     Damage,
     Durability,
     Expected,
 )
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.stores import LogEntry
 
 __all__ = [
     "EXPECTED",
@@ -162,7 +162,7 @@ def place_behind(lines: Sequence[TranscriptLine]) -> int:
 
 
 def read_lines(
-    records: Iterable[AppendedRecord],
+    records: Iterable[LogEntry],
 ) -> tuple[list[TranscriptLine], str | None]:
     """Return the messages that a file holds, and the last turn that was stored to its end."""
     lines: list[TranscriptLine] = []
@@ -206,7 +206,7 @@ def _common(known: Sequence[MessageDict], messages: Sequence[MessageDict]) -> in
 
 async def _records(
     turn_id: str, lines: Sequence[TranscriptLine], clean: Clean | None
-) -> list[AppendedRecord]:
+) -> list[LogEntry]:
     now = round(time.time(), 3)
     written = [line.message for line in lines]
     if clean is not None and lines:
@@ -215,18 +215,18 @@ async def _records(
         )
     return [
         *(
-            AppendedRecord(
+            LogEntry(
                 kind=_MESSAGE,
                 data={"at": line.at, "turn": line.turn, "message": message},
                 at=now,
             )
             for line, message in zip(lines, written, strict=True)
         ),
-        AppendedRecord(kind=_TURN, data={"turn_id": turn_id}, at=now),
+        LogEntry(kind=_TURN, data={"turn_id": turn_id}, at=now),
     ]
 
 
-def _problem(record: AppendedRecord) -> str | None:
+def _problem(record: LogEntry) -> str | None:
     match record.kind, record.data:
         case ("message", {"at": int(), "turn": str(), "message": dict()}) | (
             "turn",

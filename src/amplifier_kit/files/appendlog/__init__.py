@@ -13,12 +13,7 @@ await log.aclose()
 
 from __future__ import annotations
 
-from amplifier_kit.files.appendlog._lines import (
-    AppendedRecord,
-    decode_line,
-    encode_line,
-    header_line,
-)
+from amplifier_kit.files.appendlog._lines import decode_line, encode_line, header_line
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected, LogFormatError
 from amplifier_kit.files.appendlog.file import (
     AppendError,
@@ -33,7 +28,6 @@ __all__ = [
     "AppendError",
     "AppendLog",
     "AppendLogFile",
-    "AppendedRecord",
     "Check",
     "Damage",
     "Durability",

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 from zlib import crc32
 
-import attrs
-
 from amplifier_kit.files.appendlog._values import decode, encode
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.stores import LogEntry
 
 __all__ = [
     "BEGIN",
     "HEADER",
-    "AppendedRecord",
     "decode_line",
     "encode_line",
     "header_line",
@@ -25,7 +23,7 @@ __all__ = [
 ]
 
 HEADER: Final = "log"
-"""The kind of the header."""
+"""The kind of the header; no other record has it."""
 
 FORMAT: Final = "amplifier-log"
 FORMAT_VERSION: Final = 1
@@ -37,22 +35,7 @@ _DIGITS: Final = slice(len(BEGIN), len(BEGIN) + 8)
 _BODY: Final = len(BEGIN) + len(b'00000000",')
 
 
-@attrs.frozen(kw_only=True)
-class AppendedRecord:
-    """One record of a log.
-
-    Args:
-        kind: what it is, for whoever reads the log; `log` is the header's.
-        data: its JSON data.
-        at: when it was stored, in seconds since the epoch; for people, since clocks jump.
-    """
-
-    kind: str
-    data: JSONValue
-    at: float
-
-
-def encode_line(record: AppendedRecord) -> bytes:
+def encode_line(record: LogEntry) -> bytes:
     """Write a record, without the line break.
 
     Raises:
@@ -66,7 +49,7 @@ def encode_line(record: AppendedRecord) -> bytes:
     return b'%b%08x",%b' % (BEGIN, crc32(body), body)
 
 
-def decode_line(line: bytes) -> AppendedRecord:
+def decode_line(line: bytes) -> LogEntry:
     """Read a record.
 
     Raises:
@@ -78,7 +61,7 @@ def decode_line(line: bytes) -> AppendedRecord:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ValueError("it is no record")
     at = value.get("at")
-    return AppendedRecord(
+    return LogEntry(
         kind=str(value["kind"]),
         data=value.get("data"),
         at=at if isinstance(at, (int, float)) else 0.0,
@@ -97,4 +80,4 @@ def header_line(holds: str, version: int, at: float) -> bytes:
         "version": FORMAT_VERSION,
         "holds": {"name": holds, "version": version},
     }
-    return encode_line(AppendedRecord(kind=HEADER, data=data, at=at))
+    return encode_line(LogEntry(kind=HEADER, data=data, at=at))

@@ -17,14 +17,14 @@ from amplifier_kit.files.appendlog._lines import (
     FORMAT,
     FORMAT_VERSION,
     HEADER,
-    AppendedRecord,
     decode_line,
     is_sealed,
 )
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["Check", "Damage", "Expected", "LogFormatError", "Scan", "scan"]
 
-Check: TypeAlias = Callable[[AppendedRecord], str | None]
+Check: TypeAlias = Callable[[LogEntry], str | None]
 """Says what is wrong with a record that the log itself has no objection to, or `None`."""
 
 
@@ -93,7 +93,7 @@ class Scan:
         end: where the last whole line ends, in bytes from the start.
     """
 
-    records: list[AppendedRecord] = attrs.field(factory=list)
+    records: list[LogEntry] = attrs.field(factory=list)
     lines: list[bytes] = attrs.field(factory=list)
     damage: list[Damage] = attrs.field(factory=list)
     has_header: bool = False
@@ -165,12 +165,10 @@ def _take(
     return not any(isinstance(content, str) for _, content in pieces)
 
 
-def _pieces(
-    line: bytes, check: Check | None
-) -> Iterator[tuple[bytes, AppendedRecord | str]]:
+def _pieces(line: bytes, check: Check | None) -> Iterator[tuple[bytes, LogEntry | str]]:
     """Split a line into records and what is wrong with the rest; nearly always it is one record."""
     record = _read(line, check)
-    if isinstance(record, AppendedRecord):
+    if isinstance(record, LogEntry):
         yield line, record
         return
     begins = [0]
@@ -179,19 +177,19 @@ def _pieces(
         begins.append(begin)
     for start, stop in zip(begins, [*begins[1:], len(line)], strict=True):
         whole = _read(line[start:stop], check)
-        if isinstance(whole, AppendedRecord):
+        if isinstance(whole, LogEntry):
             yield line[start:stop], whole
             continue
         # what was a line break is now something else
         short = _read(line[start : stop - 1], check)
-        if isinstance(short, AppendedRecord):
+        if isinstance(short, LogEntry):
             yield line[start : stop - 1], short
             yield line[stop - 1 : stop], "a line break is damaged"
         else:
             yield line[start:stop], whole
 
 
-def _read(line: bytes, check: Check | None) -> AppendedRecord | str:
+def _read(line: bytes, check: Check | None) -> LogEntry | str:
     """Return the record in a line, or what is wrong."""
     try:
         record = decode_line(line)
@@ -205,7 +203,7 @@ def _read(line: bytes, check: Check | None) -> AppendedRecord | str:
     return problem
 
 
-def _read_header(path: Path, header: AppendedRecord, expected: Expected) -> None:
+def _read_header(path: Path, header: LogEntry, expected: Expected) -> None:
     """Refuse what this program cannot read."""
     match header.data:
         case {

@@ -14,14 +14,11 @@ import attrs
 from anyio import ClosedResourceError
 
 from amplifier_kit.files.appendlog import _disk
-from amplifier_kit.files.appendlog._lines import (
-    AppendedRecord,
-    encode_line,
-    header_line,
-)
+from amplifier_kit.files.appendlog._lines import encode_line, header_line
 from amplifier_kit.files.appendlog._scan import Damage, Expected, Scan, scan
 from amplifier_kit.files.locks import PATIENCE, WriterLock
 from amplifier_kit.files.open_flags import READ
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["AppendError", "AppendLogFile", "Durability", "LogContent", "read_log"]
 
@@ -53,7 +50,7 @@ class AppendLogFile:
     durability: Durability
     _lock: WriterLock
     _handle: int
-    records: tuple[AppendedRecord, ...] = ()
+    records: tuple[LogEntry, ...] = ()
     damage: tuple[Damage, ...] = ()
     end: int = 0
     is_dirty: bool = False
@@ -147,7 +144,7 @@ class AppendLogFile:
             self._require_open()
             self._sync()
 
-    def replace(self, records: Iterable[AppendedRecord]) -> None:
+    def replace(self, records: Iterable[LogEntry]) -> None:
         """Put other records in the place of all that there are: a crash leaves the old or the new ones.
 
         Raises:
@@ -263,7 +260,7 @@ class LogContent:
     A tail that is damaged may be a record that is being written.
     """
 
-    records: tuple[AppendedRecord, ...] = ()
+    records: tuple[LogEntry, ...] = ()
     damage: tuple[Damage, ...] = ()
 
 

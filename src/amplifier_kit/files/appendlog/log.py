@@ -12,16 +12,12 @@ from typing import Self
 import attrs
 from anyio import CapacityLimiter, to_thread
 
-from amplifier_kit.files.appendlog._lines import (
-    HEADER,
-    AppendedRecord,
-    decode_line,
-    encode_line,
-)
+from amplifier_kit.files.appendlog._lines import HEADER, decode_line, encode_line
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
 from amplifier_kit.files.appendlog.file import AppendLogFile, Durability
 from amplifier_kit.files.locks import PATIENCE
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.stores import LogEntry
 
 __all__ = ["AppendLog"]
 
@@ -37,7 +33,7 @@ class AppendLog:
 
     _file: AppendLogFile
     _limiter: CapacityLimiter
-    _stored: deque[AppendedRecord]
+    _stored: deque[LogEntry]
 
     @classmethod
     async def open(
@@ -105,9 +101,9 @@ class AppendLog:
         """How many bytes the file has."""
         return self._file.end
 
-    def take(self) -> list[AppendedRecord]:
+    def take(self) -> list[LogEntry]:
         """Take the records that are stored and were not taken before, in their order."""
-        taken: list[AppendedRecord] = []
+        taken: list[LogEntry] = []
         while self._stored:
             taken.append(self._stored.popleft())
         return taken
@@ -134,12 +130,12 @@ class AppendLog:
                 f"{HEADER!r} is the kind of a log's header; choose another"
             )
         now = round(time(), 3)
-        line = encode_line(AppendedRecord(kind=kind, data=data, at=now))
+        line = encode_line(LogEntry(kind=kind, data=data, at=now))
         # decoded from the line, so that `take` gives what a reader of the file
         # would find
         record = decode_line(line)
         if written is not None:
-            line = encode_line(AppendedRecord(kind=kind, data=written, at=now))
+            line = encode_line(LogEntry(kind=kind, data=written, at=now))
         await to_thread.run_sync(self._store, line, record, limiter=self._limiter)
 
     async def sync(self) -> None:
@@ -152,7 +148,7 @@ class AppendLog:
         if self._file.is_dirty or self._file.is_closed:
             await to_thread.run_sync(self._file.sync, limiter=self._limiter)
 
-    async def replace(self, records: Iterable[AppendedRecord]) -> None:
+    async def replace(self, records: Iterable[LogEntry]) -> None:
         """Put other records in the place of all that there are, at once; `take` does not give them.
 
         Raises:
@@ -172,7 +168,7 @@ class AppendLog:
         if not self._file.is_closed:
             await to_thread.run_sync(self._file.close, limiter=self._limiter)
 
-    def _store(self, line: bytes, record: AppendedRecord) -> None:
+    def _store(self, line: bytes, record: LogEntry) -> None:
         """Store a record and say so, in a thread that no cancellation parts."""
         self._file.append(line)
         self._stored.append(record)

@@ -10,7 +10,6 @@ import attrs
 import pytest
 
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendLogFile,
     Damage,
     Expected,
@@ -19,6 +18,7 @@ from amplifier_kit.files.appendlog import (
 )
 from amplifier_kit.files.appendlog._scan import scan
 from amplifier_sdk import JSONValue
+from amplifier_sdk.stores import LogEntry
 from tests.kit.files.appendlog.systems import System
 
 NOTES = Expected(holds="notes")
@@ -31,7 +31,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
+    return encode_line(LogEntry(kind="note", data=data, at=1.5))
 
 
 def note(number: int) -> JSONValue:
@@ -259,7 +259,7 @@ def test_damage_names_its_place_cause_and_new_location(path: Path) -> None:
 def test_what_the_opener_objects_to_is_set_aside_too(path: Path) -> None:
     written(path, 3)
 
-    def check(record: AppendedRecord) -> str | None:
+    def check(record: LogEntry) -> str | None:
         return "it is the second" if record.data == note(1) else None
 
     log = AppendLogFile.open(path, Expected(holds="notes", check=check))

@@ -10,7 +10,6 @@ from typing import Final
 import pytest
 
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendError,
     AppendLogFile,
     Durability,
@@ -18,13 +17,14 @@ from amplifier_kit.files.appendlog import (
     encode_line,
 )
 from amplifier_sdk import JSONValue
+from amplifier_sdk.stores import LogEntry
 from tests.kit.files.appendlog.systems import KilledError, System
 
 NOTES: Final = Expected(holds="notes")
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
+    return encode_line(LogEntry(kind="note", data=data, at=1.5))
 
 
 class Life:
@@ -77,9 +77,7 @@ class Life:
         fewer = self.known[1:]
         self.possible.append(fewer)
         try:
-            log.replace(
-                [AppendedRecord(kind="note", data=data, at=2) for data in fewer]
-            )
+            log.replace([LogEntry(kind="note", data=data, at=2) for data in fewer])
         except OSError:
             # Either the old records are there or, when only the folder's sync failed, the new ones.
             if len(self.path.read_bytes().splitlines()) - 1 == len(fewer):
@@ -224,7 +222,7 @@ def test_old_file_that_cannot_be_closed_costs_new_one_nothing(
     log.append(line("a"))
     system = System(fails_at=5, error=errno.EIO).install(monkeypatch)
     with suppress(OSError):
-        log.replace([AppendedRecord(kind="note", data=data, at=2) for data in "bcd"])
+        log.replace([LogEntry(kind="note", data=data, at=2) for data in "bcd"])
     assert system.log[4] == "close"
 
     log.append(line("e"))

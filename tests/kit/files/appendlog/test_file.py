@@ -12,7 +12,6 @@ import pytest
 from anyio import ClosedResourceError
 
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendLogFile,
     Expected,
     LogFormatError,
@@ -20,6 +19,7 @@ from amplifier_kit.files.appendlog import (
 )
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk import JSONValue
+from amplifier_sdk.stores import LogEntry
 from tests.kit.files.appendlog.systems import System
 
 NOTES = Expected(holds="notes", version=2)
@@ -37,7 +37,7 @@ def open_notes(
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
+    return encode_line(LogEntry(kind="note", data=data, at=1.5))
 
 
 def filled(path: Path, *data: JSONValue, expected: Expected = NOTES) -> None:
@@ -153,8 +153,8 @@ def test_replacing_puts_other_records_in_the_place_of_all(path: Path) -> None:
     log.append(line("one"))
     log.replace(
         [
-            AppendedRecord(kind="note", data="two", at=2),
-            AppendedRecord(kind="note", data="three", at=3),
+            LogEntry(kind="note", data="two", at=2),
+            LogEntry(kind="note", data="three", at=3),
         ]
     )
     log.append(line("four"))
@@ -220,7 +220,7 @@ def test_a_log_that_a_newer_version_wrote_is_refused(path: Path) -> None:
 
 
 def header(**data: JSONValue) -> bytes:
-    return encode_line(AppendedRecord(kind="log", data=data, at=0)) + b"\n"
+    return encode_line(LogEntry(kind="log", data=data, at=0)) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_relative_path_is_that_of_the_moment(
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     log.append(line("one"))
-    log.replace([AppendedRecord(kind="note", data="two", at=2)])
+    log.replace([LogEntry(kind="note", data="two", at=2)])
     log.close()
 
     assert read(tmp_path / "notes.jsonl") == ["two"]

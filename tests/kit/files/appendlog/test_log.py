@@ -14,14 +14,10 @@ import pytest
 from anyio import ClosedResourceError, to_thread
 
 from amplifier.testing import wait_for
-from amplifier_kit.files.appendlog import (
-    AppendedRecord,
-    AppendError,
-    AppendLog,
-    AppendLogFile,
-)
+from amplifier_kit.files.appendlog import AppendError, AppendLog, AppendLogFile
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk import JSONValue
+from amplifier_sdk.stores import LogEntry
 from tests.kit.files.appendlog.systems import System
 
 
@@ -213,7 +209,7 @@ async def test_replacing_puts_other_records_into_the_file(
 ) -> None:
     await log.append("note", "one")
     await log.replace(
-        AppendedRecord(kind="note", data=text, at=1) for text in ("two", "three")
+        LogEntry(kind="note", data=text, at=1) for text in ("two", "three")
     )
     await log.append("note", "four")
 
@@ -284,7 +280,7 @@ async def test_thousand_messages_are_read_within_fifth_of_second(
 ) -> None:
     log = await AppendLog.open(path, holds="notes")
     await log.replace(
-        AppendedRecord(kind="note", data={"role": "user", "content": "x" * 800}, at=1)
+        LogEntry(kind="note", data={"role": "user", "content": "x" * 800}, at=1)
         for _ in range(1000)
     )
     await log.aclose()

@@ -18,25 +18,27 @@ NOTES = Expected(holds="notes")
 WRITER = """
 import sys
 from pathlib import Path
-from amplifier_kit.files.appendlog import AppendedRecord, AppendLogFile, Expected, encode_line
+from amplifier_kit.files.appendlog import AppendLogFile, Expected, encode_line
+from amplifier_sdk.stores import LogEntry
 
 path, writer, count, sizes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), [int(n) for n in sys.argv[4:]]
 for number in range(count):
     log = AppendLogFile.open(path, Expected(holds="notes"), patience=30)
     size = sizes[number % len(sizes)]
-    log.append(encode_line(AppendedRecord(kind="note", data=[writer, number, "x" * size], at=1)))
+    log.append(encode_line(LogEntry(kind="note", data=[writer, number, "x" * size], at=1)))
     log.close()
 """
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from amplifier_kit.files.appendlog import AppendedRecord, AppendLogFile, Expected, encode_line
+from amplifier_kit.files.appendlog import AppendLogFile, Expected, encode_line
+from amplifier_sdk.stores import LogEntry
 
 log = AppendLogFile.open(Path(sys.argv[1]), Expected(holds="notes"))
 number = 0
 while True:
-    log.append(encode_line(AppendedRecord(kind="note", data=[number, "x" * (number % 5000)], at=1)))
+    log.append(encode_line(LogEntry(kind="note", data=[number, "x" * (number % 5000)], at=1)))
     os.write(1, b"%d\\n" % number)
     number += 1
 """

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit.files.appendlog import (
-    AppendedRecord,
     AppendLogFile,
     Expected,
     LogContent,
@@ -15,6 +14,7 @@ from amplifier_kit.files.appendlog import (
     encode_line,
     read_log,
 )
+from amplifier_sdk.stores import LogEntry
 
 NOTES = Expected(holds="notes")
 
@@ -22,7 +22,7 @@ NOTES = Expected(holds="notes")
 def write(path: Path, *texts: str) -> AppendLogFile:
     log = AppendLogFile.open(path, NOTES)
     for text in texts:
-        log.append(encode_line(AppendedRecord(kind="note", data=text, at=1.0)))
+        log.append(encode_line(LogEntry(kind="note", data=text, at=1.0)))
     return log
 
 

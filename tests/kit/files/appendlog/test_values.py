@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
+from amplifier_kit.files.appendlog import decode_line, encode_line
 from amplifier_sdk import JSONValue
+from amplifier_sdk.stores import LogEntry
 
 HALF, OTHER_HALF = "\ud83d", "\ude00"
 
@@ -28,7 +29,7 @@ values: st.SearchStrategy[JSONValue] = st.recursive(
 
 
 def there_and_back(value: JSONValue) -> tuple[bytes, JSONValue]:
-    line = encode_line(AppendedRecord(kind="note", data=value, at=1.0))
+    line = encode_line(LogEntry(kind="note", data=value, at=1.0))
     return line, decode_line(line).data
 
 
@@ -151,6 +152,6 @@ def test_line_with_valid_checksum_and_no_sense_is_no_record(
 
 
 def test_a_record_without_a_time_is_read() -> None:
-    assert decode_line(sealed(b'"kind":"note","data":1}')) == AppendedRecord(
+    assert decode_line(sealed(b'"kind":"note","data":1}')) == LogEntry(
         kind="note", data=1, at=0.0
     )
