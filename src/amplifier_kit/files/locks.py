@@ -77,7 +77,10 @@ class LockedError(OSError):
 
 @attrs.define(eq=False)
 class WriterLock:
-    """The lock on one file, from `take` to `release`; both block for a moment, so call them in a thread."""
+    """The lock on one file, from `take` to `release` or the end of a `with` block.
+
+    Taking it and letting go block for a moment, so call them in a thread.
+    """
 
     path: Path
     _lock: BaseFileLock
@@ -123,6 +126,12 @@ class WriterLock:
             with suppress(OSError):
                 self.path.unlink()
             self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 def _owner_of(path: Path) -> LockOwner | None:

@@ -66,23 +66,21 @@ class PrivateFile:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # through the folder's handle: a folder that is swapped later is not the
         # checked one
-        with open_private_folder(self.path.parent) as folder:
-            lock = WriterLock.take(self.path, patience=_PATIENCE)
-            try:
-                # read under the lock, or two writers would each undo the other's
-                # change
-                content = change(self._read(folder))
-                data = json.dumps(
-                    content, indent=1, sort_keys=True, ensure_ascii=True
-                ).encode()
-                if len(data) > _MAX_BYTES:  # nobody could read it again
-                    raise PrivateFileError(
-                        self.path,
-                        f"would have more than {_MAX_BYTES} bytes; remove what is not needed",
-                    )
-                write_atomically(self.path.name, data, dir_fd=folder, mode=0o600)
-            finally:
-                lock.release()
+        with (
+            open_private_folder(self.path.parent) as folder,
+            WriterLock.take(self.path, patience=_PATIENCE),
+        ):
+            # read under the lock, or two writers would each undo the other's change
+            content = change(self._read(folder))
+            data = json.dumps(
+                content, indent=1, sort_keys=True, ensure_ascii=True
+            ).encode()
+            if len(data) > _MAX_BYTES:  # nobody could read it again
+                raise PrivateFileError(
+                    self.path,
+                    f"would have more than {_MAX_BYTES} bytes; remove what is not needed",
+                )
+            write_atomically(self.path.name, data, dir_fd=folder, mode=0o600)
         return content
 
     def _read(self, folder: int) -> JSONValue:

@@ -62,10 +62,8 @@ class FetchedFolders:
         from amplifier_kit.files.locks import WriterLock
 
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        held = WriterLock.take(
-            self.lock.folder / f"{self.lock.kind}.changing", patience=_PATIENCE
-        )
-        try:
+        target = self.lock.folder / f"{self.lock.kind}.changing"
+        with WriterLock.take(target, patience=_PATIENCE):
             self._recover()
             staged = self.folder / f"{_STAGED}{secrets.token_hex(4)}"
             staged.mkdir(mode=0o700)
@@ -73,8 +71,6 @@ class FetchedFolders:
                 yield staged
             finally:
                 shutil.rmtree(staged, ignore_errors=True)
-        finally:
-            held.release()
 
     def put(
         self, waiting: Mapping[str, Path], entries: Mapping[str, FetchedEntry]

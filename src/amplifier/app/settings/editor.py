@@ -101,7 +101,7 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
         lock = WriterLock.take(path, patience=_PATIENCE)
     except ImportError as error:
         raise _lacks(error) from error
-    try:
+    with lock:
         before = ""
         if path.exists():
             before = read_text(path)
@@ -111,8 +111,6 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
             # not repair it with one.
             read_layer(scope, path, after.encode())
             write_private(path, after.encode())
-    finally:
-        lock.release()
 
 
 def _lacks(error: ImportError) -> AmplifierError:

@@ -115,14 +115,12 @@ def take_lease(folder: Path, session_id: str, owner: str, period: float) -> Leas
         lock = WriterLock.take(folder / JOURNAL)
     except LockedError as error:
         raise LeaseHeldError(session_id, str(error.owner or "a process")) from error
-    try:
+    with lock:
         require_unleased(folder, session_id)
         # A session that was deleted and made again knows no token: time has gone on.
         token = max(LeaseState.read(folder).token + 1, time.time_ns())
         state = LeaseState(owner=owner, token=token, expires=time.time() + period)
         state.write(folder)
-    finally:
-        lock.release()
     return Lease(session_id=session_id, owner=owner, token=token, period=period)
 
 
@@ -145,11 +143,9 @@ def holding(folder: Path, lease: Lease) -> Iterator[None]:
     except LockedError as error:
         _require(folder, lease)
         raise StoreUnavailableError(str(error)) from error
-    try:
+    with lock:
         _require(folder, lease)
         yield
-    finally:
-        lock.release()
 
 
 def _require(folder: Path, lease: Lease) -> None:

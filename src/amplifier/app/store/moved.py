@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -93,9 +93,7 @@ def _move(folder: Path, goal: Path, old: Path, new: Path) -> None:
     """Move the folder of a session that nobody has open, and say where it works from now on."""
     from amplifier_kit.files.locks import WriterLock
 
-    with ExitStack() as locks:
-        for name in (JOURNAL, TRANSCRIPT):
-            locks.callback(WriterLock.take(folder / name).release)
+    with WriterLock.take(folder / JOURNAL), WriterLock.take(folder / TRANSCRIPT):
         with suppress(ConfigError):  # a damaged one is moved as it is
             record = read_metadata(folder)
             if record is not None and Path(record.working_dir).is_relative_to(old):

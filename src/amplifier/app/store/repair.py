@@ -177,12 +177,9 @@ def _restore_files(folder: Path, session_id: str) -> None:
                 folder / name, attrs.evolve(expected, is_named=True)
             ).close()
     folder.stat()  # the lock would make one that is not there
-    lock = WriterLock.take(folder / JOURNAL)
-    try:
+    with WriterLock.take(folder / JOURNAL):
         if _record_problem(folder) is not None:
             _renew(folder, session_id)
-    finally:
-        lock.release()
 
 
 def _renew(folder: Path, session_id: str) -> None:

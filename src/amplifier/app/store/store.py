@@ -373,7 +373,7 @@ def _held(
     with ExitStack() as locks:
         for session in sessions:
             for name in (JOURNAL, TRANSCRIPT):
-                locks.callback(WriterLock.take(session.folder / name).release)
+                locks.enter_context(WriterLock.take(session.folder / name))
         for session in sessions:
             require_unleased(session.folder, session.record.session_id, leases)
         yield

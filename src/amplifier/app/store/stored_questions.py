@@ -58,8 +58,7 @@ def changing_questions(folder: Path) -> Iterator[dict[str, StoredQuestion]]:
     """
     from amplifier_kit.files.locks import STEP_PATIENCE, WriterLock
 
-    lock = WriterLock.take(folder / QUESTIONS, patience=STEP_PATIENCE)
-    try:
+    with WriterLock.take(folder / QUESTIONS, patience=STEP_PATIENCE):
         known = read_questions(folder)
         changed = dict(known)
         yield changed
@@ -67,8 +66,6 @@ def changing_questions(folder: Path) -> Iterator[dict[str, StoredQuestion]]:
             data = {key: to_json(question) for key, question in changed.items()}
             content = json.dumps(data, indent=1).encode()
             write_private(folder / QUESTIONS, content + b"\n")
-    finally:
-        lock.release()
 
 
 def void_questions(folder: Path, turn_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import time
 from typing import Literal, Self, TypeAlias
@@ -85,19 +85,14 @@ class AppendLogFile:
         """
         path = path.absolute()
         _disk.make_folders(path.parent)
-        # before the file is opened: its content may not change between reading
-        # and writing
-        lock = WriterLock.take(path, patience=patience)
-        try:
+        with ExitStack() as undone:
+            # before the file is opened: its content may not change between reading
+            # and writing
+            lock = undone.enter_context(WriterLock.take(path, patience=patience))
             log = cls(path, expected, durability, lock, _disk.open_private(path))
-        except BaseException:
-            lock.release()
-            raise
-        try:
+            undone.callback(log._release)
             log._load()
-        except BaseException:
-            log._release()
-            raise
+            undone.pop_all()
         return log
 
     @property

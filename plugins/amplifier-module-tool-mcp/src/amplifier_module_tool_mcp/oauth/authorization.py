@@ -167,7 +167,7 @@ class Authorization:
             )
         except OSError as error:
             raise LoginNeededError(self.name, str(error)) from error
-        try:
+        with lock:
             self._take(await to_thread.run_sync(self._stored))
             if self._grant is None:
                 raise LoginNeededError(self.name)
@@ -177,8 +177,6 @@ class Authorization:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self.grants.set, self.url, renewed)
             return renewed
-        finally:
-            lock.release()
 
     async def _renew(self, grant: OAuthGrant) -> OAuthGrant:
         kept = _Kept(
