@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
+from contextlib import asynccontextmanager
 from typing import ClassVar, Self, TypedDict
+
+from anyio import AsyncContextManagerMixin
 
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.groups import open_group
@@ -39,7 +40,7 @@ class Unmounted(TypedDict):
     name: str | None
 
 
-class TestCoordinator(ModuleCoordinator):
+class TestCoordinator(AsyncContextManagerMixin, ModuleCoordinator):
     """A coordinator as sessions have it, for calling a module's `mount` in a test.
 
     `mount_history` and `unmount_history` hold the calls that succeeded. Without an approval system of the
@@ -79,7 +80,6 @@ class TestCoordinator(ModuleCoordinator):
         )
         self.mount_history: list[MountArguments] = []
         self.unmount_history: list[Unmounted] = []
-        self._opened: AbstractAsyncContextManager[None] | None = None
 
     def mount(
         self, mount_point: str, module: object, name: str | None = None
@@ -118,30 +118,13 @@ class TestCoordinator(ModuleCoordinator):
             return {}
         return {mount_point: mounted}
 
-    async def __aenter__(self) -> Self:
-        self._opened = self._open()
-        await self._opened.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        # taken away first, so that the block may be left only once
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            return await opened.__aexit__(kind, error, traceback)
-        return None
-
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[None]:
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
         async with open_group() as group:
             # as a session gives it, whose clean-ups run under a cancellation too
             self.owners.task_group, self.owners.shielded = group, True
             try:
-                yield
+                yield self
             finally:
                 await self.cleanup()
                 self.owners.task_group = None

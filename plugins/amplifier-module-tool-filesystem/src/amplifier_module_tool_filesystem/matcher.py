@@ -14,14 +14,14 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self
 
 import attrs
+from anyio import ContextManagerMixin
 from anyio.from_thread import check_cancelled
 
 from amplifier_kit.processes import python_argv, start_python
@@ -50,7 +50,7 @@ _MEMORY_PER_BYTE: Final = 32
 _PROGRAM: Final = str(Path(__file__).with_name("_match_lines.py"))
 
 
-class LineMatcher:
+class LineMatcher(ContextManagerMixin):
     """Finds the lines of texts that match a pattern; a context manager that owns the child process.
 
     To be used in a worker thread.
@@ -80,22 +80,14 @@ class LineMatcher:
         self._literals = RequiredLiterals.of(pattern, ignore_case=ignore_case)
         self._received = b""
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def __contextmanager__(self) -> Iterator[Self]:
         self._child = self._start()
         try:
             self._compile()
-        except BaseException:
+            yield self
+        finally:
             self._end()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._end()
 
     def may_match(self, text: str) -> bool:
         """Whether a line of a text can match at all; `False` spares the text its way to the child."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import anyio
@@ -27,7 +26,7 @@ _SAME_METHOD: Final = frozenset({307, 308})
 
 
 @attrs.define(eq=False)
-class Carrier:
+class Carrier(anyio.AsyncContextManagerMixin):
     """Carries requests to one address; leaving its block closes the connections."""
 
     _client: httpx2.AsyncClient
@@ -69,17 +68,10 @@ class Carrier:
             authorize,
         )
 
-    async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._client.__aexit__(kind, error, traceback)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        async with self._client:
+            yield self
 
     @asynccontextmanager
     async def send(
