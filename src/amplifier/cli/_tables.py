@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from amplifier.cli._options import OptionGroup
-from amplifier.cli._terminal import say
+from amplifier.cli._terminal import notice, say
 
 __all__ = ["columns", "output_option", "say_json", "say_table"]
 
@@ -37,13 +37,19 @@ def say_json(value: object) -> None:
     say(json.dumps(value, indent=2))
 
 
-def say_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows under their heads to standard output.
+def say_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str | None = None
+) -> None:
+    """Write rows under their heads to standard output; where there are none, `empty` as a notice if it is given.
 
     Raises:
         OutputClosedError: nobody reads any more.
     """
-    for line in columns([head, *rows]):
+    lines = [head, *rows]
+    if empty is not None and len(lines) == 1:
+        notice(empty)
+        return
+    for line in columns(lines):
         say(line)
 
 

@@ -38,11 +38,8 @@ def _list(output: str) -> None:
             ]
         )
         return
-    if not found:
-        notice("There is no agent.")
-        return
     rows = [(each.name, each.level, one_line(each.description, 70)) for each in found]
-    say_table(("NAME", "LEVEL", "DESCRIPTION"), rows)
+    say_table(("NAME", "LEVEL", "DESCRIPTION"), rows, empty="There is no agent.")
 
 
 @agent.command("show")

@@ -58,10 +58,9 @@ def _list(output: str) -> None:
         rows.append((mark, one_line(name), level, where))
     if output == "json":
         say_json(listed)
-    elif not found:
-        notice("There is no bundle.")
     else:
-        say_table(("", "NAME", "LEVEL", "WHERE"), rows)
+        heads = ("", "NAME", "LEVEL", "WHERE")
+        say_table(heads, rows, empty="There is no bundle.")
 
 
 def _fields(

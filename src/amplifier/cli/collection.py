@@ -13,7 +13,6 @@ from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.collections.details import ShownCollection
     from amplifier.app.collections.installation import (
         CollectionChange,
         CollectionInstaller,
@@ -96,8 +95,27 @@ def _show(name: str, output: str) -> None:
     found = show_collection(name)
     if output == "json":
         say_json(found.to_dict())
-    else:
-        _describe(found)
+        return
+    say(f"{found.name} {one_line(found.version, 40)}".rstrip())
+    lines = {
+        "": found.description,
+        "level": found.level,
+        "state": f"{found.state}: {found.reason}" if found.reason else found.state,
+        "path": str(found.path),
+        "source": found.source or "",
+        "commit": found.commit or "",
+        "hash": found.hash or "",
+        "requires": ", ".join(
+            f"{other} {versions}".rstrip() for other, versions in found.requires.items()
+        ),
+    }
+    for label, text in lines.items():
+        if text:
+            say(f"  {label + ': ' if label else ''}{one_line(text, 400)}")
+    for kind, names in found.resources.items():
+        say(f"  {kind}:")
+        for each in names:
+            say(f"    {one_line(each, 200)}")
 
 
 @collection.command("update")
@@ -215,26 +233,3 @@ def _change(change: CollectionChange) -> dict[str, object]:
         "changed": change.is_changed,
         "path": str(change.path),
     }
-
-
-def _describe(found: ShownCollection) -> None:
-    say(f"{found.name} {one_line(found.version, 40)}".rstrip())
-    lines = {
-        "": found.description,
-        "level": found.level,
-        "state": f"{found.state}: {found.reason}" if found.reason else found.state,
-        "path": str(found.path),
-        "source": found.source or "",
-        "commit": found.commit or "",
-        "hash": found.hash or "",
-        "requires": ", ".join(
-            f"{name} {versions}".rstrip() for name, versions in found.requires.items()
-        ),
-    }
-    for label, text in lines.items():
-        if text:
-            say(f"  {label + ': ' if label else ''}{one_line(text, 400)}")
-    for kind, names in found.resources.items():
-        say(f"  {kind}:")
-        for name in names:
-            say(f"    {one_line(name, 200)}")

@@ -54,10 +54,7 @@ def _list(output: str) -> None:
     if output == "json":
         say_json([{"name": name, "kept_in": where} for name, where in names.items()])
         return
-    if not names:
-        notice("Nothing is stored.")
-        return
-    say_table(("NAME", "STORED IN"), names.items())
+    say_table(("NAME", "STORED IN"), names.items(), empty="Nothing is stored.")
 
 
 @secret.command("remove")

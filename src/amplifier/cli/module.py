@@ -50,11 +50,6 @@ def _list(kind: str | None, output: str) -> None:
             ]
         )
         return
-    if not modules:
-        notice(
-            "No module is installed." if kind is None else f"No {kind} is installed."
-        )
-        return
     rows = [
         (
             found.id,
@@ -64,7 +59,8 @@ def _list(kind: str | None, output: str) -> None:
         )
         for found in modules
     ]
-    say_table(("ID", "TYPE", "DISTRIBUTION", "LOCATION"), rows)
+    heads = ("ID", "TYPE", "DISTRIBUTION", "LOCATION")
+    say_table(heads, rows, empty=f"No {kind or 'module'} is installed.")
 
 
 @module.command("types")

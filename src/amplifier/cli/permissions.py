@@ -40,10 +40,9 @@ def _list(output: str) -> None:
     if output == "json":
         say_json([attrs.asdict(permission) for permission in found])
         return
-    if not found:
-        notice("Nothing is allowed for longer than one session.")
-        return
-    say_table(("ID", "UNTIL", "WHERE", "TOOL", "WHAT"), map(_row, found))
+    empty = "Nothing is allowed for longer than one session."
+    heads = ("ID", "UNTIL", "WHERE", "TOOL", "WHAT")
+    say_table(heads, map(_row, found), empty=empty)
 
 
 @permissions.command("revoke")

@@ -16,7 +16,6 @@ from amplifier_sdk.legible import escaped, shortened
 
 if TYPE_CHECKING:
     from amplifier.app.plugins.abilities import Ability
-    from amplifier.app.plugins.details import ShownPlugin
     from amplifier.app.plugins.installation import PluginChange, PluginInstaller
 
 __all__ = ["plugin"]
@@ -79,9 +78,6 @@ def _list(output: str) -> None:
     if output == "json":
         say_json([each.to_dict() for each in shown])
         return
-    if not shown:
-        notice("There is no plugin; amplifier plugin add OWNER/REPO")
-        return
     rows = [
         (
             one_line(each.name, 64),
@@ -92,7 +88,8 @@ def _list(output: str) -> None:
         )
         for each in shown
     ]
-    say_table(("NAME", "VERSION", "LEVEL", "STATE", "SOURCE"), rows)
+    empty = "There is no plugin; amplifier plugin add OWNER/REPO"
+    say_table(("NAME", "VERSION", "LEVEL", "STATE", "SOURCE"), rows, empty=empty)
     for each in shown:
         if each.reason:
             notice(f"{one_line(each.name, 64)}: {one_line(each.reason, 500)}")
@@ -108,8 +105,24 @@ def _show(name: str, output: str) -> None:
     found = show_plugin(name, find_places())
     if output == "json":
         say_json(found.to_dict())
-    else:
-        _describe(found)
+        return
+    say(f"{one_line(found.name, 64)} {one_line(found.version, 40)}".rstrip())
+    state = f"{found.state}: {found.reason}" if found.reason else found.state
+    lines = {
+        "": found.description,
+        "level": found.level,
+        "state": state,
+        "path": str(found.folder),
+        "source": found.source or "",
+        "commit": found.commit or "",
+    }
+    for label, text in lines.items():
+        if text:
+            say(f"  {label + ': ' if label else ''}{one_line(text, 500)}")
+    if found.abilities:
+        say("  it may:")
+    for ability in found.abilities:
+        say(f"    {_ability(ability)}")
 
 
 @plugin.command("update")
@@ -247,26 +260,6 @@ def _write_abilities(
     running = len(abilities) - count
     if running > _MAX_TEXTS:
         write(f"{lead}{running} of these run something, or connect to somebody")
-
-
-def _describe(found: ShownPlugin) -> None:
-    say(f"{one_line(found.name, 64)} {one_line(found.version, 40)}".rstrip())
-    state = f"{found.state}: {found.reason}" if found.reason else found.state
-    lines = {
-        "": found.description,
-        "level": found.level,
-        "state": state,
-        "path": str(found.folder),
-        "source": found.source or "",
-        "commit": found.commit or "",
-    }
-    for label, text in lines.items():
-        if text:
-            say(f"  {label + ': ' if label else ''}{one_line(text, 500)}")
-    if found.abilities:
-        say("  it may:")
-    for ability in found.abilities:
-        say(f"    {_ability(ability)}")
 
 
 def _ability(ability: Ability) -> str:

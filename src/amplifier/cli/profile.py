@@ -51,9 +51,6 @@ def _list(output: str) -> None:
     if output == "json":
         say_json([{**_fields(file), "active": file.name == chosen} for file in found])
         return
-    if not found:
-        notice("There is no profile.")
-        return
     rows = []
     for file in found:
         if not isinstance(file, InvalidFile):
@@ -64,7 +61,8 @@ def _list(output: str) -> None:
             text = "invalid, see below"
         mark = "*" if file.name == chosen else ""
         rows.append((mark, file.name, file.level, one_line(text, 60)))
-    say_table(("", "NAME", "LEVEL", "DESCRIPTION"), rows)
+    heads = ("", "NAME", "LEVEL", "DESCRIPTION")
+    say_table(heads, rows, empty="There is no profile.")
     for file in found:
         if isinstance(file, InvalidFile):
             notice(f"warning: {one_line(file.problem, 1000)}")

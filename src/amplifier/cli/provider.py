@@ -16,10 +16,8 @@ from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from amplifier.app.providers.details import Answered, ProviderState
-    from amplifier.app.providers.entries import ProviderEntry, Survey
+    from amplifier.app.providers.details import ProviderState
+    from amplifier.app.providers.entries import Survey
     from amplifier_sdk.chat import ModelInfo
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -64,7 +62,28 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
             timeout=timeout,
         ),
     )
-    _write_states(states, output)
+    if output == "json":
+        say_json([state.to_dict() for state in states])
+        return
+    if not states:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
+        notice(
+            f"No provider is installed; one that needs no key: {install_command('amplifier[local]')}"
+        )
+        return
+    rows = [
+        (
+            _mark(state),
+            one_line(state.entry.name),
+            key_text(state),
+            one_line(state.model or ""),
+            one_line(state.problem, 120),
+        )
+        for state in states
+    ]
+    say_table(("", "PROVIDER", "KEY", "MODEL", ""), rows)
 
 
 @provider.command("current")
@@ -93,7 +112,13 @@ def _models(ctx: click.Context, id: str | None, output: str) -> None:
     found = run_quietly(
         ctx, partial(list_models, find_entry(look.entries, id), look.composition)
     )
-    _write_models(found, output)
+    if output == "json":
+        from amplifier_sdk.convert import to_json
+
+        say_json([to_json(model) for model in found])
+        return
+    heads = ("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES")
+    say_table(heads, map(_row, found), empty="The provider lists no model.")
 
 
 @provider.command("test")
@@ -113,7 +138,26 @@ def _test(ctx: click.Context, id: str | None, model: str | None, output: str) ->
     answered = run_quietly(
         ctx, partial(ask_provider, found, look.composition, model=model)
     )
-    _write_answer(found, answered, output)
+    if output == "json":
+        spent: dict[str, JSONValue] = {
+            name: answered.spent[name]
+            for name in ("input_tokens", "output_tokens", "cost_usd")
+        }
+        say_json(
+            {
+                "name": found.name,
+                "text": answered.text,
+                "seconds": round(answered.seconds, 3),
+                **spent,
+            }
+        )
+        return
+    cost = answered.spent["cost_usd"]
+    say(visible(answered.text))
+    notice(
+        f"{found.name} answered within {answered.seconds:.1f} s: {answered.spent['input_tokens']} tokens in,"
+        f" {answered.spent['output_tokens']} out, {'cost not known' if cost is None else f'{cost} USD'}"
+    )
 
 
 @provider.command("use")
@@ -145,7 +189,12 @@ def _use(
     state, path = run_quietly(
         ctx, partial(use_provider, found, look, config=config, scope=scope)
     )
-    _tell_choice(state, path)
+    notice(
+        f"New sessions ask {state.entry.name}{f' for {state.model}' if state.model else ''}, by {path}"
+    )
+    if state.needs_key:
+        name = state.keys[0].variable
+        notice(f"Its key is not there yet: amplifier config secret set {name}")
 
 
 def _mark(state: ProviderState) -> str:
@@ -170,76 +219,6 @@ def key_text(state: ProviderState) -> str:
     if state.problem:
         return ""
     return "not needed"
-
-
-def _write_states(states: Sequence[ProviderState], output: str) -> None:
-    if output == "json":
-        say_json([state.to_dict() for state in states])
-        return
-    if not states:
-        # wrong usage alone names it
-        from amplifier_kit.installation import install_command
-
-        notice(
-            f"No provider is installed; one that needs no key: {install_command('amplifier[local]')}"
-        )
-        return
-    rows = [
-        (
-            _mark(state),
-            one_line(state.entry.name),
-            key_text(state),
-            one_line(state.model or ""),
-            one_line(state.problem, 120),
-        )
-        for state in states
-    ]
-    say_table(("", "PROVIDER", "KEY", "MODEL", ""), rows)
-
-
-def _write_models(found: Sequence[ModelInfo], output: str) -> None:
-    if output == "json":
-        from amplifier_sdk.convert import to_json
-
-        say_json([to_json(model) for model in found])
-        return
-    if not found:
-        notice("The provider lists no model.")
-        return
-    heads = ("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES")
-    say_table(heads, map(_row, found))
-
-
-def _write_answer(found: ProviderEntry, answered: Answered, output: str) -> None:
-    if output == "json":
-        spent: dict[str, JSONValue] = {
-            name: answered.spent[name]
-            for name in ("input_tokens", "output_tokens", "cost_usd")
-        }
-        say_json(
-            {
-                "name": found.name,
-                "text": answered.text,
-                "seconds": round(answered.seconds, 3),
-                **spent,
-            }
-        )
-        return
-    cost = answered.spent["cost_usd"]
-    say(visible(answered.text))
-    notice(
-        f"{found.name} answered within {answered.seconds:.1f} s: {answered.spent['input_tokens']} tokens in,"
-        f" {answered.spent['output_tokens']} out, {'cost not known' if cost is None else f'{cost} USD'}"
-    )
-
-
-def _tell_choice(state: ProviderState, path: Path | None) -> None:
-    notice(
-        f"New sessions ask {state.entry.name}{f' for {state.model}' if state.model else ''}, by {path}"
-    )
-    if state.needs_key:
-        name = state.keys[0].variable
-        notice(f"Its key is not there yet: amplifier config secret set {name}")
 
 
 def _look(*, strict: bool = False) -> Survey:

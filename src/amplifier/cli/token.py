@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -13,7 +12,6 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.server.roles import Role
-    from amplifier.server.stores import ServerStores
     from amplifier.server.token_store import TokenStore
 
 __all__ = ["token"]
@@ -91,13 +89,14 @@ def _with_tokens(name: str, use: Callable[[TokenStore], Awaitable[T]]) -> T:
 
     from amplifier.cli._server_stores import stores_of
 
-    return anyio.run(partial(_used, stores_of(name), use))
+    stores = stores_of(name)
 
+    async def used() -> T:
+        from amplifier.server.token_store import TokenStore
 
-async def _used(stores: ServerStores, use: Callable[[TokenStore], Awaitable[T]]) -> T:
-    from amplifier.server.token_store import TokenStore
+        try:
+            return await use(TokenStore(await stores.server()))
+        finally:
+            await stores.aclose()
 
-    try:
-        return await use(TokenStore(await stores.server()))
-    finally:
-        await stores.aclose()
+    return anyio.run(used)

@@ -38,7 +38,15 @@ def tool() -> None:
 def _list(ctx: click.Context, output: str) -> None:
     """List the tools that a session has, with what they do: read, write, exec, network."""
     found = _shown(ctx)
-    _write_tools(found, output)
+    if output == "json":
+        say_json([tool.to_dict() for tool in found])
+        return
+    rows = [
+        (one_line(tool.name), tool.effects_text, one_line(tool.description, 80))
+        for tool in found
+    ]
+    heads = ("NAME", "EFFECTS", "DESCRIPTION")
+    say_table(heads, rows, empty="A session has no tool.")
 
 
 @tool.command("show")
@@ -49,7 +57,12 @@ def _list(ctx: click.Context, output: str) -> None:
 def _show(ctx: click.Context, name: str, output: str) -> None:
     """Show the tool NAME: what it does, and the arguments that it takes."""
     found = _shown(ctx, name)[0]
-    _write_tool(found, output)
+    if output == "json":
+        say_json(found.to_dict())
+        return
+    say(f"{one_line(found.name)} ({found.effects_text})")
+    say(visible(found.description))
+    say_table(("ARGUMENT", "TYPE", "", "MEANING"), _arguments(found))
 
 
 @tool.command("invoke")
@@ -128,29 +141,6 @@ async def _call(
                     pass
         assert call.result is not None  # a turn that ended made its call
         return call.result
-
-
-def _write_tools(found: Sequence[ToolShown], output: str) -> None:
-    if output == "json":
-        say_json([tool.to_dict() for tool in found])
-        return
-    if not found:
-        notice("A session has no tool.")
-        return
-    rows = [
-        (one_line(tool.name), tool.effects_text, one_line(tool.description, 80))
-        for tool in found
-    ]
-    say_table(("NAME", "EFFECTS", "DESCRIPTION"), rows)
-
-
-def _write_tool(found: ToolShown, output: str) -> None:
-    if output == "json":
-        say_json(found.to_dict())
-        return
-    say(f"{one_line(found.name)} ({found.effects_text})")
-    say(visible(found.description))
-    say_table(("ARGUMENT", "TYPE", "", "MEANING"), _arguments(found))
 
 
 def _write_result(name: str, result: ToolResult, output: str) -> int:

@@ -65,11 +65,8 @@ def _list(output: str) -> None:
             ]
         )
         return
-    if not grants:
-        notice("Nothing is trusted.")
-        return
     rows = [(each.kind, str(len(each.items)), one_line(each.folder)) for each in grants]
-    say_table(("KIND", "FILES", "FOLDER"), rows)
+    say_table(("KIND", "FILES", "FOLDER"), rows, empty="Nothing is trusted.")
 
 
 @trust.command("grant")
