@@ -107,13 +107,14 @@ def measure(file: SourceFile) -> Measures:
     source = file.path.read_text("utf-8")
     lines = source.splitlines()
     nodes = list(ast.walk(file.tree))
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     functions = [node for node in nodes if isinstance(node, Function)]
     return Measures(
         file=file,
         lines=len(lines),
-        code=len(_code_lines(source) - _docstring_lines(nodes)),
+        code=len(_code_lines(tokens) - _docstring_lines(nodes)),
         text=[text for line in lines if (text := line.strip())],
-        comments=sum(token.type == tokenize.COMMENT for token in _tokens(source)),
+        comments=sum(token.type == tokenize.COMMENT for token in tokens),
         functions=[_length(node) for node in functions],
         conditionals=sum(isinstance(node, ast.IfExp) for node in nodes),
         type_checks=sum(
@@ -129,14 +130,10 @@ def measure(file: SourceFile) -> Measures:
     )
 
 
-def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
-    return tokenize.generate_tokens(io.StringIO(source).readline)
-
-
-def _code_lines(source: str) -> set[int]:
+def _code_lines(tokens: Iterable[tokenize.TokenInfo]) -> set[int]:
     return {
         line
-        for token in _tokens(source)
+        for token in tokens
         if token.type not in LAYOUT
         for line in range(token.start[0], token.end[0] + 1)
     }
