@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from amplifier.app.directories import Places
+from amplifier.cli import _approval, main
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, open_terminal
 
@@ -29,7 +30,8 @@ UNGUARDED = "session: {orchestrator: loop-basic}\ntools: [tool-filesystem]\nhook
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a file."""
+    """The working directory, with a file; no terminal is there for the commands of this process."""
+    monkeypatch.setattr(_approval, "TERMINAL", str(tmp_path / "none"))
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "a.txt").write_text("one\n")
@@ -37,18 +39,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end without a terminal."""
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        start_new_session=True,
-        env={**os.environ},
-        timeout=60,
-    )
+def alone(*arguments: str) -> Result:
+    """Run a command to its end where nobody can be asked."""
+    return CliRunner().invoke(main, list(arguments))
 
 
 def scripted(*calls: tuple[str, dict[str, JSONValue]], rest: str = "") -> None:
@@ -71,8 +64,8 @@ def run_trial(*options: str) -> str:
     done = alone(
         "run", "go", "-P", "trial", "-p", "provider-scripted", "--no-keep", *options
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    assert done.exit_code == 0, done.stderr
+    return done.output
 
 
 @pytest.mark.parametrize(
@@ -84,11 +77,11 @@ def test_reading_in_the_project_asks_nothing_and_deleting_does(
     folder: Path, profile: tuple[str, ...]
 ) -> None:
     read = alone("tool", "invoke", "read_file", "file_path=a.txt", *profile)
-    assert (read.returncode, "one" in read.stdout) == (0, True)
+    assert (read.exit_code, "one" in read.stdout) == (0, True)
 
     refused = alone("tool", "invoke", "delete", "path=a.txt", *profile)
 
-    assert (refused.returncode, (folder / "a.txt").exists()) == (1, True)
+    assert (refused.exit_code, (folder / "a.txt").exists()) == (1, True)
     assert DENIED in refused.stderr
 
 
@@ -133,7 +126,7 @@ def test_a_profile_may_say_that_changes_are_not_asked_about(folder: Path) -> Non
 def test_what_goes_on_is_asked_about_too(folder: Path) -> None:
     scripted(("delete", {"path": "a.txt"}))
     begun = alone("run", "go", "-P", "trial", "-p", "provider-scripted", "--keep")
-    assert begun.returncode == 0, begun.stderr
+    assert begun.exit_code == 0, begun.stderr
     alone("continue", "again", "-p", "provider-scripted")
     assert (folder / "a.txt").exists()
     alone("continue", "again", "-p", "provider-scripted", "--yes")

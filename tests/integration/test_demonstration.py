@@ -24,7 +24,7 @@ from tests.sample import size
 pytestmark = [pytest.mark.model, pytest.mark.process, pytest.mark.timeout(300)]
 
 ROOT: Final = Path(__file__).parents[2]
-TIMES: Final = size(5, 20)
+TIMES: Final = size(3, 20)
 
 
 def question() -> str:
