@@ -30,7 +30,7 @@ ON_ONE_LOOP: Final = (
     "::test_the_embedded_model_behaves[",
     "plugins/amplifier-module-engine-dbos/tests/test_kills.py::",
     "plugins/amplifier-module-provider-local/tests/test_model.py::",
-    "tests/acp/test_official_client.py::",
+    "tests/acp/",
     "tests/app/store/test_charges.py::test_a_process_that_is_killed_again",
     "tests/cli/test_approval.py::",
     "tests/cli/test_chat.py::",
@@ -41,13 +41,14 @@ ON_ONE_LOOP: Final = (
     "tests/integration/test_real_server.py::",
     "tests/mcp_server/test_http.py::",
     "tests/mcp_server/test_process.py::",
-    "tests/server/test_processes.py::",
+    "tests/server/",
     "tests/testing/evals/test_real_model.py::",
     "tests/validation/faulty/test_faulty.py::",
 )
 """The cells of which each runs on one event loop: the behaviours of all modules, stores and engines, what fails them,
-the original's modules beside ours, long lists of commands and of places to be killed at, and what drives a command or
-the embedded model as a process: what other processes see of it, whose parts tests in this process drive on both."""
+the original's modules beside ours, long lists of commands and of places to be killed at, and what drives the whole of a
+product: a command or the embedded model as a process, a server, an editor's sessions. Tests of their parts run on
+both."""
 
 ONE_IN_THREE: Final = ("tests/seams/test_matrix.py::", "tests/seams/test_moved.py::")
 """The cells of which each third runs: the ways to start a session, with what guards it."""
