@@ -20,7 +20,7 @@ from dbos import DBOSClient
 from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
 from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
-from amplifier_module_engine_dbos import DBOSEngine, open_engine
+from amplifier_module_engine_dbos import DBOSEngine, _engine, open_engine
 from amplifier_module_engine_dbos._runs import Runs
 from amplifier_module_engine_dbos._tables import (
     RUNS,
@@ -240,3 +240,23 @@ class TestPostgreSQL(ExecutionEngineTests):
     @pytest.fixture
     def subject(self, server: PostgresServer) -> EngineSubject:
         return _Subject(f"dbos+{server.url()}", uuid4().hex)
+
+
+async def test_a_worker_that_stands_still_in_a_transaction_keeps_no_run(
+    server: PostgresServer, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"dbos+{server.url()}"
+    other = await open_engine(url, namespace=namespace)
+    monkeypatch.setattr(_engine, "_IDLE", 0.5)
+    paused = await open_engine(url, namespace=namespace)
+    await other.start(RunRequest(run_id="r1", workflow="w"))
+    with pytest.raises(UnreachableError), paused.database.transaction() as connection:
+        connection.execute(sa.update(RUNS).values(priority=1))
+        await other.cancel("r1")
+        connection.execute(sa.update(RUNS).values(priority=2))
+    run = await other.find("r1")
+    await paused.aclose()
+    await other.aclose()
+
+    assert run is not None
+    assert (run.state, run.request.priority) == ("cancelled", 0)

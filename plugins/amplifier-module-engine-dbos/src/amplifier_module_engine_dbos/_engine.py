@@ -10,7 +10,9 @@ from typing import Final
 import attrs
 import sqlalchemy as sa
 from anyio import to_thread
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from amplifier_module_engine_dbos._runs import Runs
 from amplifier_module_engine_dbos._tables import EngineDatabase
@@ -19,6 +21,9 @@ from amplifier_sdk.errors import EngineError
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["DBOSEngine", "open_engine"]
+
+_IDLE: Final = 10.0
+"""Seconds that a transaction may stand still in a server: a worker that was paused in one holds rows of others."""
 
 _DRIVERS: Final[Mapping[str, str]] = {
     "dbos+sqlite": "sqlite",
@@ -114,6 +119,17 @@ def _open(url: str, namespace: str) -> DBOSEngine:
     engine = sa.create_engine(
         parsed.set(drivername=driver), connect_args=arguments, pool_pre_ping=True
     )
+    if driver != "sqlite":
+        sa.event.listen(engine, "connect", _limit_idleness)
     database = EngineDatabase(engine, place)
     database.create()
     return DBOSEngine(Runs.open(database, namespace))
+
+
+def _limit_idleness(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Let the server end a transaction that stands still; DBOS does so with connections of its own alone."""
+    cursor = connection.cursor()
+    milliseconds = round(_IDLE * 1000)
+    cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    cursor.close()
+    connection.commit()

@@ -15,7 +15,12 @@ from typing import Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
 
 from amplifier_sdk.engines import Run, RunRequest, RunState
 from amplifier_sdk.errors import EngineError
@@ -137,7 +142,8 @@ class EngineDatabase:
             reason = str(getattr(error, "orig", None) or type(error).__name__)
             first = reason.strip().partition("\n")[0]
             kind = EngineError
-            if isinstance(error, (InterfaceError, OperationalError)):
+            is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
+            if is_gone or isinstance(error, (InterfaceError, OperationalError)):
                 kind = UnreachableError
             raise kind(f"The engine at {self.place} failed: {first}") from error
 
