@@ -151,7 +151,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # the tests of one plugin run without it as well
     with suppress(ModuleNotFoundError):
         import_module("tests.timing").listeners.append(_note_measurement)
-        for name in ("bytecode", "sample"):
+        for name in ("bytecode", "marked", "sample"):
             config.pluginmanager.register(import_module(f"tests.{name}"))
     # a report's traceback is drawn with colours and the locals of each frame
     # otherwise: a tenth of the time
