@@ -102,15 +102,8 @@ class ChildResult(Mapping[str, JSONValue]):
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the result as plain JSON data, for example as a tool's output."""
         # every key, also of what is None: a model reads what there is not, too
-        return {
-            "output": self.output,
-            "session_id": self.session_id,
-            "status": self.status,
-            "limit": self.limit,
-            "turn_count": self.turn_count,
-            "spending": dict(self.spending),
-            "metadata": dict(self.metadata),
-        }
+        fields = attrs.asdict(self, recurse=False)
+        return {**fields, "spending": {**self.spending}, "metadata": {**self.metadata}}
 
     def __getitem__(self, key: str) -> JSONValue:
         return self.to_dict()[key]

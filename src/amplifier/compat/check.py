@@ -18,6 +18,7 @@ from amplifier.compat.differences import FoundDifference, differences_in
 from amplifier.compat.finder import NAME
 from amplifier.compat.sources import ModuleImport, ModuleSources
 from amplifier.kernel.modules.catalog import Catalog
+from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ModuleNotFoundError
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -88,15 +89,7 @@ class CompatReport:
                 }
                 for found in self.imports
             ],
-            "differences": [
-                {
-                    "name": found.name,
-                    "meaning": found.meaning,
-                    "file": str(found.file),
-                    "line": found.line,
-                }
-                for found in self.differences
-            ],
+            "differences": [to_json(found) for found in self.differences],
             "backends": list(self.backends),
             "asyncio_because_of": None if needs is None else needs.module,
         }

@@ -36,6 +36,7 @@ from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Endpoint, Operation
 from amplifier.serving.tokens import Client
 from amplifier_kit.open_data import as_object
+from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.stores import LogName, SessionStore
@@ -142,7 +143,7 @@ class Insights:
                 day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
                 days.setdefault((day, tenant), _Day()).add(entry.data)
         listed: list[JSONValue] = [
-            {"day": day, "tenant": tenant, **amounts.to_json()}
+            {"day": day, "tenant": tenant, **as_object(to_json(amounts))}
             for (day, tenant), amounts in sorted(days.items())
         ]
         return JSONAnswer({"tenant": client.tenant, "days": listed})
@@ -190,7 +191,7 @@ class _Day:
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: Decimal = Decimal(0)
+    cost_usd: Decimal = Decimal(0)
 
     def add(self, entry: JSONObject) -> None:
         self.turns += 1
@@ -198,15 +199,7 @@ class _Day:
         self.output_tokens += _number(entry.get("output_tokens"))
         cost = entry.get("cost_usd")
         if isinstance(cost, str):
-            self.cost += Decimal(cost)
-
-    def to_json(self) -> JSONObject:
-        return {
-            "turns": self.turns,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cost_usd": str(self.cost),
-        }
+            self.cost_usd += Decimal(cost)
 
 
 async def _asked(store: SessionStore, session_id: str) -> str:

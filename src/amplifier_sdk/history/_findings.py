@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 import attrs
 
+from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.values import Value
 
@@ -78,18 +79,9 @@ class HistoryFinding(Value):
 
     def to_dict(self) -> JSONObject:
         """Write the finding as events carry it."""
-        data: JSONObject = {
-            "problem": self.problem,
-            "index": self.index,
-            "text": self.text,
-            "remedy": self.remedy,
-        }
-        # left out and not null: an event's data name what there is
-        if self.call_id is not None:
-            data["call_id"] = self.call_id
-        if self.name is not None:
-            data["name"] = self.name
-        return data
+        # without what is `None`: an event's data name what there is
+        known = cast("JSONObject", to_json(self))
+        return {**known, "text": self.text, "remedy": self.remedy}
 
     def __str__(self) -> str:
         if self.call_id is not None:

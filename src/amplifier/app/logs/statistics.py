@@ -116,21 +116,12 @@ class LogStatistics:
     def to_dict(self) -> JSONObject:
         """Return all of it as JSON data."""
         return {
-            "records": self.records,
-            "first": self.first,
-            "last": self.last,
+            **attrs.asdict(self),
             "sessions": len(self.sessions),
             "turns": len(self.turns),
-            "levels": dict(self.levels),
             "events": dict(self.events.most_common()),
             "providers": {
                 name: counts.to_dict() for name, counts in self.providers.items()
-            },
-            "tools": {
-                name: attrs.asdict(counts) for name, counts in self.tools.items()
-            },
-            "hooks": {
-                name: attrs.asdict(counts) for name, counts in self.hooks.items()
             },
         }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
 from amplifier.kernel.sessions.turns import TurnQueue
+from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["SessionState", "SessionStatus", "status_of"]
@@ -43,17 +44,7 @@ class SessionStatus:
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the status as plain JSON data, without what is not known: times as ISO 8601, a cost as text."""
-        values: dict[str, JSONValue] = {}
-        for field in attrs.fields(type(self)):
-            value = getattr(self, field.name)
-            if isinstance(value, datetime):
-                values[field.name] = value.isoformat()
-            elif value is not None:
-                if isinstance(value, Decimal):
-                    values[field.name] = str(value)
-                else:
-                    values[field.name] = value
-        return values
+        return cast("dict[str, JSONValue]", to_json(self))
 
 
 def status_of(
