@@ -1,4 +1,4 @@
-"""Data that nobody checked, as the object or the list that it should be."""
+"""Data that nobody checked, as the object, the list or the text that it should be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["as_list", "as_object"]
+__all__ = ["as_list", "as_object", "as_text"]
 
 
 def as_object(value: object) -> JSONObject:
@@ -21,3 +21,10 @@ def as_list(value: object) -> list[JSONValue]:
     if isinstance(value, (list, tuple)):
         return list(value)
     return []
+
+
+def as_text(value: object) -> str:
+    """Return a text; of anything else, an empty one."""
+    if isinstance(value, str):
+        return value
+    return ""

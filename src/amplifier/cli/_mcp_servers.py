@@ -14,12 +14,12 @@ from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
+from amplifier_kit.open_data import as_object
 
 if TYPE_CHECKING:
     from amplifier.app.mcp.look import ServersLook
     from amplifier.app.sessions.composition import Composition
     from amplifier_kit.mcp_servers import ShownServer
-    from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["COMMANDS"]
 
@@ -140,8 +140,8 @@ def _show(ctx: click.Context, name: str, timeout: float, output: str) -> None:
     say(f"  declared by: {_declared_by(server)}")
     say(f"  {'url' if 'url' in server.written else 'command'}: {visible(server.place)}")
     for label in ("env", "headers"):
-        for key, value in _pairs(server.written.get(label)):
-            say(f"  {label}: {one_line(key, 60)} = {one_line(value, 100)}")
+        for key, value in as_object(server.written.get(label)).items():
+            say(f"  {label}: {one_line(key, 60)} = {one_line(str(value), 100)}")
     for tool, reason in server.held_back.items():
         say(f"  held back: {one_line(tool, 60)} ({one_line(reason, 200)})")
     _write_tools(found, [server])
@@ -310,12 +310,6 @@ def _declared_by(server: ShownServer) -> str:
         "plugin": "a plugin",
         "project": "this folder",
     }[server.declared_by]
-
-
-def _pairs(value: JSONValue) -> list[tuple[str, str]]:
-    if not isinstance(value, dict):
-        return []
-    return [(name, str(text)) for name, text in value.items()]
 
 
 def _write_tools(found: ServersLook, servers: Sequence[ShownServer]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from amplifier.validation.packages import (
     table,
 )
 from amplifier.validation.report import CheckResult
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.hookspecs import KINDS
 
 __all__ = ["check_module_files", "check_package"]
@@ -56,7 +57,7 @@ def _check_metadata(package: Package) -> Iterator[CheckResult]:
     project = package.project
     missing = [key for key in ("name", "version") if key not in project]
     # the build backend will fill it in
-    if "version" in _listed(project.get("dynamic")):
+    if "version" in as_list(project.get("dynamic")):
         missing = [key for key in missing if key != "version"]
     if missing:
         yield check.error(f"[project] lacks {' and '.join(missing)}.", place=place)
@@ -194,9 +195,3 @@ def _check_typed(package: Package, folder: Path) -> CheckResult:
         "The package has no py.typed: type checkers ignore its types.",
         place=package.shown(folder),
     )
-
-
-def _listed(value: object) -> Sequence[object]:
-    if isinstance(value, list):
-        return value
-    return ()

@@ -14,6 +14,7 @@ from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
 from amplifier_kit.files.documents import read_mapping
+from amplifier_kit.open_data import as_text
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -97,8 +98,8 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     return ClaudePlugin(
         name=named,
         root=root,
-        description=_text(manifest.get("description")),
-        version=_text(manifest.get("version")),
+        description=as_text(manifest.get("description")),
+        version=as_text(manifest.get("version")),
         hooks=hooks,
         commands=tuple(reader.each("commands", read_command)),
         agents=tuple(reader.each("agents", lambda path, _: read_agent(path))),
@@ -209,12 +210,6 @@ def _markdown(folder: Path, depth: int = 0) -> Iterator[Path]:
                 yield from _markdown(path, depth + 1)
         elif path.suffix == ".md" and path.name.upper() != "README.MD":
             yield path
-
-
-def _text(value: JSONValue) -> str:
-    if isinstance(value, str):
-        return value
-    return ""
 
 
 def path_inside(folder: Path, named: object, base: Path | None = None) -> Path | None:

@@ -8,6 +8,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+import attrs
+
 from amplifier_sdk.secret import WITHHELD, is_secret_name
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "is_loopback",
     "join_address",
     "shown_address",
+    "valid_address",
 ]
 
 _SCHEMES: Final = ("http", "https")
@@ -47,6 +50,14 @@ def check_address(address: str, name: str) -> str:
             f"{name} is an address such as https://host/path; got {shown_address(address)!r}"
         )
     return address
+
+
+def valid_address(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
+    """Refuse, as the validator of a field, an address that no client can use."""
+    if value is not None:
+        check_address(value, attribute.name)
 
 
 def _is_host(host: str) -> bool:

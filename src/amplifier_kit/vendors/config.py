@@ -7,20 +7,13 @@ from decimal import Decimal
 
 import attrs
 
-from amplifier_kit.vendors.addresses import check_address, shown_address
+from amplifier_kit.vendors.addresses import shown_address, valid_address
 from amplifier_sdk.bounds import amount, count, number, pause, seconds
 from amplifier_sdk.chat import Pricing
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import Secret
 
 __all__ = ["VendorConfig"]
-
-
-def _address(
-    _: object, attribute: attrs.Attribute[str | None], value: str | None
-) -> None:
-    if value is not None:
-        check_address(value, attribute.name)
 
 
 def _prices(
@@ -84,7 +77,9 @@ class VendorConfig:
     """
 
     api_key: Secret | None = None
-    base_url: str | None = attrs.field(default=None, validator=_address, repr=_shown)
+    base_url: str | None = attrs.field(
+        default=None, validator=valid_address, repr=_shown
+    )
     model: str | None = None
     default_model: str | None = attrs.field(
         default=attrs.Factory(lambda self: self.model, takes_self=True)
@@ -118,7 +113,7 @@ class VendorConfig:
     prices: Mapping[str, Pricing] = attrs.field(factory=dict, validator=_prices)
     extra_headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     extra_request_params: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    proxy: str | None = attrs.field(default=None, validator=_address, repr=_shown)
+    proxy: str | None = attrs.field(default=None, validator=valid_address, repr=_shown)
     raw: bool = False
 
     def __attrs_post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.vendors.addresses import check_address
+from amplifier_kit.vendors.addresses import valid_address
 from amplifier_kit.vendors.responses import ResponsesConfig
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.secret import Secret
@@ -25,13 +25,6 @@ def _version(
         raise ValueError(
             f"{attribute.name} is a date such as 2025-04-01-preview, or 'preview'; got {value!r}"
         )
-
-
-def _endpoint(
-    _: object, attribute: attrs.Attribute[str | None], value: str | None
-) -> None:
-    if value is not None:
-        check_address(value, attribute.name)
 
 
 def _command(
@@ -65,7 +58,7 @@ class AzureConfig(ResponsesConfig):
     """
 
     azure_endpoint: str | None = attrs.field(
-        default=None, validator=_endpoint, repr=False
+        default=None, validator=valid_address, repr=False
     )
     api_version: str | None = attrs.field(default=None, validator=_version)
     deployment_mapping: Mapping[str, str] = attrs.field(factory=dict)

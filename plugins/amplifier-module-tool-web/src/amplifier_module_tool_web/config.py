@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_kit.files.executed import EXECUTED_NAMES, GIT_FOLDER
 from amplifier_kit.http.netguard import AddressRange, DomainPattern, NetPolicy
-from amplifier_kit.vendors.addresses import check_address
+from amplifier_kit.vendors.addresses import valid_address
 from amplifier_sdk.bounds import amount, count, pause, seconds
 from amplifier_sdk.secret import Secret
 
@@ -42,13 +42,6 @@ def _header(_: object, attribute: attrs.Attribute[str], value: str) -> None:
         raise ValueError(
             f"{attribute.name} is a line of printable ASCII; got {value!r}"
         )
-
-
-def _address(
-    _: object, attribute: attrs.Attribute[str | None], value: str | None
-) -> None:
-    if value is not None:
-        check_address(value, attribute.name)
 
 
 def _each(
@@ -119,7 +112,7 @@ class WebConfig:
     max_results: int = attrs.field(default=5, validator=count)
     search_engine: EngineName | None = None
     api_key: Secret | None = None
-    search_url: str | None = attrs.field(default=None, validator=_address)
+    search_url: str | None = attrs.field(default=None, validator=valid_address)
     working_dir: str | None = None
     allowed_write_paths: tuple[str, ...] | None = None
     denied_write_paths: tuple[str, ...] = (GIT_FOLDER, *EXECUTED_NAMES)

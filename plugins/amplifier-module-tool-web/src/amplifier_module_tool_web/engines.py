@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.http.web_search import SearchHit
+from amplifier_kit.open_data import as_text
 from amplifier_module_tool_web.config import EngineName
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -79,17 +80,11 @@ class SearchEngine:
         return [
             SearchHit(
                 url=str(entry["url"]),
-                title=_text(entry.get("title")),
-                snippet=_text(entry.get(self.snippet)),
+                title=as_text(entry.get("title")),
+                snippet=as_text(entry.get(self.snippet)),
             )
             for entry in entries
         ]
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return ""
 
 
 ENGINES: Final[Mapping[EngineName, SearchEngine]] = {

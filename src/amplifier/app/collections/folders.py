@@ -22,7 +22,7 @@ from amplifier.app.sources.locations import (
 )
 from amplifier.kernel.reports import report
 from amplifier_kit.files.toml import read_toml
-from amplifier_kit.open_data import as_object
+from amplifier_kit.open_data import as_object, as_text
 from amplifier_sdk.errors import ConfigError, did_you_mean
 
 __all__ = [
@@ -288,8 +288,8 @@ def read_collection(path: Path, level: Level) -> Collection:
         name=canonical_name(name if isinstance(name, str) else path.name),
         path=_resources_of(path),
         level=level,
-        version=_text(project.get("version")),
-        description=_text(project.get("description")),
+        version=as_text(project.get("version")),
+        description=as_text(project.get("description")),
         requires=_requires(own.get("requires"), file),
         root=path,
     )
@@ -330,9 +330,3 @@ def _table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
     for key in keys:
         data = as_object(data.get(key))
     return data
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return ""

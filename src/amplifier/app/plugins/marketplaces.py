@@ -14,7 +14,7 @@ from amplifier.app.sources.locations import GitLocation, Location, PathLocation
 from amplifier.app.sources.parser import read_location
 from amplifier_kit.claude_plugins import path_inside
 from amplifier_kit.files.documents import read_mapping
-from amplifier_kit.open_data import as_list, as_object
+from amplifier_kit.open_data import as_list, as_object, as_text
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -160,14 +160,13 @@ def read_marketplace(root: Path) -> Marketplace | None:
 def _offered(entry: JSONValue) -> OfferedPlugin | None:
     """Read what is said of one plugin; one without a name that it could have is left out, for the others' sake."""
     fields = as_object(entry)
-    name, described = fields.get("name"), fields.get("description")
     try:
-        named = plugin_name(name if isinstance(name, str) else "")
+        named = plugin_name(as_text(fields.get("name")))
     except ConfigError:
         return None
     return OfferedPlugin(
         name=named,
-        description=described if isinstance(described, str) else "",
+        description=as_text(fields.get("description")),
         source=fields.get("source", "./"),
         entry=fields,
     )

@@ -17,9 +17,9 @@ from amplifier.testing.evals.errors import GraderError
 from amplifier.testing.evals.results import NamedScore, ResultFile, TrialResult
 from amplifier.testing.evals.runner import RunUsage, run_agent, tool_calls_of
 from amplifier.testing.evals.trials import Score, Scorer, Trial, score_of, scorer_name
+from amplifier_kit.event_json import json_or_text
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.convert import to_json
-from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["ExperimentRun", "Job"]
 
@@ -132,7 +132,7 @@ class ExperimentRun(Generic[InputT, OutputT]):
         trial = _trial_of(answer, case, number, duration, account)
         result = attrs.evolve(
             result,
-            output=_json_or_text(trial.output),
+            output=json_or_text(trial.output),
             duration=trial.duration,
             usage=trial.usage,
             tool_calls=tuple(call.name for call in trial.tool_calls),
@@ -209,13 +209,6 @@ def _trial_of(
         usage=account.usage or result.usage,
         tool_calls=tool_calls_of(result),
     )
-
-
-def _json_or_text(value: object) -> JSONValue:
-    try:
-        return to_json(value)
-    except (TypeError, ValueError):
-        return repr(value)
 
 
 def _error_text(error: Exception) -> str:
