@@ -155,7 +155,6 @@ async def open_python(
     argv: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
-    directory: str = NOWHERE,
     stderr: Stream = subprocess.DEVNULL,
     new_session: bool = True,
 ) -> Process:
@@ -167,7 +166,7 @@ async def open_python(
     return await anyio.open_process(
         argv,
         env=dict(environment or {}),
-        cwd=directory,
+        cwd=NOWHERE,
         stderr=stderr,
         start_new_session=new_session,
     )

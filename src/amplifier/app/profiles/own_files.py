@@ -31,11 +31,8 @@ profile:
   name: {name}
   description: {description}
 {extends}---
-{instruction}
+You help with the work in this folder. Say what you did and how you checked it.
 """
-_INSTRUCTION: Final = (
-    "You help with the work in this folder. Say what you did and how you checked it."
-)
 
 
 def new_profile(
@@ -45,7 +42,6 @@ def new_profile(
     scope: str = "user",
     extends: str | None = None,
     description: str = "",
-    instruction: str | None = None,
 ) -> Path:
     """Write a profile and return its file.
 
@@ -55,7 +51,6 @@ def new_profile(
         scope: `project` or `user`.
         extends: the profile that it builds on, which must be there.
         description: what it says of itself.
-        instruction: the agent's; default one to begin with.
 
     Raises:
         ConfigError: there is one of that name in that scope, or `extends` cannot be found.
@@ -73,7 +68,6 @@ def new_profile(
         name=json.dumps(name),
         description=json.dumps(description, ensure_ascii=False),
         extends="" if extends is None else f"  extends: {json.dumps(extends)}\n",
-        instruction=instruction or _INSTRUCTION,
     )
     _write(places, path, scope, text)
     return path

@@ -104,9 +104,7 @@ def survey_providers(places: Places, installed: Sequence[str] | None = None) -> 
     )
 
 
-def load_keys(
-    store: SecretStore, environ: Mapping[str, str] = os.environ
-) -> dict[str, KeySource]:
+def load_keys(store: SecretStore) -> dict[str, KeySource]:
     """Put stored secrets into the environment, and return where each stored or set variable comes from.
 
     Raises:
@@ -116,7 +114,7 @@ def load_keys(
     # was set.
     kept = store.names()
     before: dict[str, KeySource] = {
-        name: "environment" for name, value in environ.items() if value
+        name: "environment" for name, value in os.environ.items() if value
     }
     entered = store.enter()
     return {**before, **{name: kept[name] for name in entered}}

@@ -64,20 +64,17 @@ class InstallableProvider:
         installed_modules(refresh=True)
 
 
-def installable_providers(
-    installed: Collection[str], environ: Mapping[str, str] = os.environ
-) -> list[InstallableProvider]:
+def installable_providers(installed: Collection[str]) -> list[InstallableProvider]:
     """Return the providers that are not installed, those whose key is set first.
 
     Args:
         installed: the ids of the modules that are.
-        environ: where keys may be set.
     """
     found = [
         InstallableProvider(
             module=module,
             variable=variable,
-            has_key=bool(variable and environ.get(variable)),
+            has_key=bool(variable and os.environ.get(variable)),
         )
         for module, variable in _KEYS.items()
         if module not in installed

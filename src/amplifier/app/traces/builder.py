@@ -60,17 +60,14 @@ _OF_TURNS: Final = frozenset(
 _COMPACTIONS: Final = frozenset({"context:compaction", "context:post_compact"})
 
 
-def build_trace(
-    records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None
-) -> SessionTrace:
+def build_trace(records: Iterable[LogRecord], session_id: str) -> SessionTrace:
     """Put a session's records together as a trace.
 
     Args:
         records: its records and those of the sessions it made, by time.
         session_id: the session.
-        texts: brings texts into the page; default with the usual bounds.
     """
-    builder = _Builder(texts=Texts() if texts is None else texts)
+    builder = _Builder()
     for record in records:
         builder.add(record)
     return builder.finish(session_id)
@@ -80,7 +77,7 @@ def build_trace(
 class _Builder:
     """What was put together so far; steps are known by the ids that records carry."""
 
-    texts: Texts
+    texts: Texts = attrs.field(factory=Texts)
     count: int = 0
     began: str = ""
     title: str = ""
