@@ -104,12 +104,10 @@ class AgentSession(Generic[DepsT, OutputT]):
     @asynccontextmanager
     async def stream(self, prompt: Prompt) -> AsyncIterator[AgentStream[OutputT]]:
         """Answer a prompt and read its events; see `Agent.stream`."""
+        schema = self.agent.output_schema
+        partial = None if schema is None else PartialAnswer(schema)
         async with self.session.stream(prompt, metadata=self._form()) as events:
-            yield AgentStream(events, self._result, self._partial_answer())
-
-    def _partial_answer(self) -> PartialAnswer | None:
-        wanted = self.agent.output_schema
-        return None if wanted is None else PartialAnswer(wanted)
+            yield AgentStream(events, self._result, partial)
 
     def _form(self) -> JSONObject | None:
         """Return what asks the model for answers of the agent's type."""

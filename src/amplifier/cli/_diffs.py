@@ -42,7 +42,10 @@ def coloured_diff(text: str) -> str:
     Args:
         text: a diff, or a question with one in it.
     """
-    return "\n".join(_coloured(text.split("\n")))
+    return "\n".join(
+        line if style is None else click.style(line, **style)
+        for line, style in _styled(text.split("\n"))
+    )
 
 
 def wrapped_beside(text: str, width: int) -> str:
@@ -51,11 +54,6 @@ def wrapped_beside(text: str, width: int) -> str:
         line if style is not None else wrapped(line, width, _INDENT)
         for line, style in _styled(text.split("\n"))
     )
-
-
-def _coloured(lines: list[str]) -> Iterator[str]:
-    for line, style in _styled(lines):
-        yield line if style is None else click.style(line, **style)
 
 
 def _styled(lines: list[str]) -> Iterator[tuple[str, _Style | None]]:

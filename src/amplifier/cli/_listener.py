@@ -130,9 +130,14 @@ def serve_until_signalled(
         ConfigError: no installed module knows the engine.
         EngineError: it cannot be opened.
     """
+
+    async def serve() -> None:
+        async with _opened(engine) as queue:
+            await _serve(StoredServer(stores, options, queue=queue), listener, backend)
+
     _allow_connections()
     with library_logs():
-        anyio.run(_serve, stores, options, listener, backend, engine, backend=backend)
+        anyio.run(serve, backend=backend)
 
 
 @asynccontextmanager
@@ -159,18 +164,7 @@ def _allow_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(
-    stores: ServerStores,
-    options: PlanOptions,
-    listener: Listener,
-    backend: str,
-    engine: str | None,
-) -> None:
-    async with _opened(engine) as queue:
-        await _serve_from(StoredServer(stores, options, queue=queue), listener, backend)
-
-
-async def _serve_from(server: StoredServer, listener: Listener, backend: str) -> None:
+async def _serve(server: StoredServer, listener: Listener, backend: str) -> None:
     stores, stop = server.stores, anyio.Event()
     # the store first: what is wrong with it is said before anybody can call
     async with server.lifespan(), anyio.create_task_group() as group:

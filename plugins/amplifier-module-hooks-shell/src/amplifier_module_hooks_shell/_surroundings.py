@@ -123,8 +123,10 @@ class HookEnvironment:
             )
         if loaded is not None:
             text = loaded.command(text)
+        if isinstance(command, str):
+            command = (find_program("bash") or "/bin/sh", "-c", text)
         return await run_hook(
-            (_shell(), "-c", text) if isinstance(command, str) else command,
+            command,
             directory=self.directory,
             environment=self.environment(env),
             input=input,
@@ -195,10 +197,6 @@ class HookEnvironment:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
-
-
-def _shell() -> str:
-    return find_program("bash") or "/bin/sh"
 
 
 class EnvironmentFile:

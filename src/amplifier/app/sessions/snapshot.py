@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
@@ -11,7 +10,6 @@ from amplifier_sdk.secret import withhold
 
 if TYPE_CHECKING:
     from amplifier.app.sessions.composition import Composition
-    from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["describe"]
 
@@ -23,12 +21,8 @@ def describe(composition: Composition) -> str:
         parts.append(
             "Profile: " + " -> ".join(file.name for file in composition.profile.chain)
         )
-    plan = SinkRedactor(StrictRedactor()).redact(_data(withhold(composition.plan)))
+    # a program's own plan may hold what is no JSON data, which becomes text
+    data = json.loads(json.dumps(withhold(composition.plan), default=str))
+    plan = SinkRedactor(StrictRedactor()).redact(data)
     parts.append(f"```json\n{json.dumps(plan, indent=1)}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def _data(plan: Mapping[str, object]) -> JSONValue:
-    """Write what is no JSON data as text: a plan file may hold nothing else, and a program's own plan may."""
-    data: JSONValue = json.loads(json.dumps(plan, default=str))
-    return data

@@ -165,7 +165,8 @@ class Keyboard:
         finally:
             self._away -= 1
             if not self._away:
-                self._wake()
+                self._changed.set()
+                self._changed = anyio.Event()
                 self._write_waiting()
 
     async def pick_session(self, choices: SessionChoices) -> str | None:
@@ -296,10 +297,6 @@ class Keyboard:
             if not data:
                 raise EOFError
             self._hand_on(EnteredLine(data.decode(errors="replace").rstrip("\n")))
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
 
     def _print(self) -> None:
         """Write what waits above the prompt, in the loop of the prompt.

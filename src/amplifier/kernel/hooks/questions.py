@@ -94,7 +94,7 @@ class Question:
         if isinstance(tool_name, str):
             # without the call's ids: with them no question would be the same again
             details: dict[str, object] = {"tool_input": data.get("tool_input")}
-            subject = _call_line(tool_name, data.get("tool_input"))
+            subject = _subject(tool_name, data.get("tool_input"))
         else:
             tool_name, details = None, dict(data)
             subject = _event_line(event, details)
@@ -205,10 +205,6 @@ def _scope_line(result: HookResult) -> str:
     if scope:
         covered = escaped(scope, kept="")
     return f"Allow always covers: {covered}"
-
-
-def _call_line(name: str, arguments: object) -> str:
-    return _subject(name, arguments)
 
 
 def _event_line(event: str, details: Mapping[str, object]) -> str:

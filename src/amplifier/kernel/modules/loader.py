@@ -67,10 +67,6 @@ def _nearest(module: str, known: Sequence[str]) -> str:
     return hint.replace("'", f"'{begin}{dash}", 1)
 
 
-def _alike(module: str, known: Sequence[str]) -> str:
-    return ", ".join(_of_type(module, known) or known) or "none"
-
-
 def _of_type(module: str, known: Sequence[str]) -> list[str]:
     begin, dash, _ = module.partition("-")
     return [each for each in known if dash and each.startswith(begin + dash)]
@@ -316,7 +312,7 @@ class ModuleLoader:
         return (
             f"not found{_nearest(spec.module, known) or '.'}{unused}"
             f" Searched the application's own modules ({len(self._modules)}) and {self._catalog.places()}."
-            f" There are: {_alike(spec.module, known)}"
+            f" There are: {', '.join(_of_type(spec.module, known) or known) or 'none'}"
         )
 
     # -- types
