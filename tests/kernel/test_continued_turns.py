@@ -24,7 +24,7 @@ from amplifier_sdk.errors import (
     TurnCancelled,
     TurnSuspendedError,
 )
-from amplifier_sdk.events import TOOL_POST, TOOL_PRE, PromptSubmit, ToolPre
+from amplifier_sdk.events import TOOL_POST, TOOL_PRE, PromptSubmit, ToolPost, ToolPre
 from amplifier_sdk.history import result_message
 from amplifier_sdk.journal import (
     CallFinished,
@@ -487,3 +487,138 @@ async def test_running_calls_end_before_turn_is_suspended() -> None:
 
     assert running.ended == "finished"
     assert isinstance(journal.records[-1], CallFinished)
+
+
+_MEETINGS = pytest.mark.parametrize("immediate", [False, True], ids=["soft", "hard"])
+
+
+@_MEETINGS
+@pytest.mark.parametrize("comes", ["before", "after"])
+async def test_cancel_that_meets_the_last_call_cancels_turn(
+    immediate: bool, comes: str
+) -> None:
+    started, person, journal = anyio.Event(), LaterProvider(), MemoryJournal()
+    release = anyio.Event()
+
+    async def work_long(_: JSONObject) -> object:
+        started.set()
+        await release.wait()
+        if comes == "before":
+            await session.cancel(immediate=immediate)
+        return "done"
+
+    async def ask(_: str, data: ToolPre) -> HookResult | None:
+        if data["tool_name"] == "long":
+            return None
+        await started.wait()
+        return HookResult.ask("Sure?")
+
+    async def cancel_after(_: str, data: ToolPost) -> None:
+        # no call runs any more and a question waits: the turn is left
+        if comes == "after" and data["tool_name"] == "long":
+            await session.cancel(immediate=immediate)
+
+    session = build_session(
+        calling(call("long"), call("work")),
+        tools=[_Quick(name="long", function=work_long), _Quick()],
+        journal=journal,
+    )
+    hooks = session.coordinator.hooks
+    recorder = Recorder.of(hooks)
+    hooks.register(TOOL_PRE, ask, decides=True)
+    hooks.register(TOOL_POST, cancel_after)
+    session.coordinator.decisions.provider = person
+
+    async def run() -> None:
+        with pytest.raises(TurnCancelled) as raised:
+            await session.execute("go")
+        assert raised.value.immediate == immediate
+
+    async with session, anyio.create_task_group() as group:
+        group.start_soon(run)
+        await started.wait()
+        await anyio.wait_all_tasks_blocked()
+        release.set()
+    last = journal.records[-1]
+
+    assert person.asked == ["id-work"]
+    assert not session.is_suspended
+    assert isinstance(last, TurnEnded)
+    assert last.status == "cancelled"
+    assert not open_call_ids(mounted_context(session.coordinator).messages)
+    assert len(recorder.all("cancel:completed")) == 1
+
+
+async def test_cancelled_child_does_not_suspend_its_parent() -> None:
+    started, release = anyio.Event(), anyio.Event()
+    children: list[AmplifierSession] = []
+
+    async def work_long(_: JSONObject) -> object:
+        started.set()
+        await release.wait()
+        await children[0].cancel()
+        return "done"
+
+    async def delegate(_: JSONObject) -> object:
+        async with session.fork() as child:
+            children.append(child)
+            with pytest.raises(TurnCancelled):
+                await child.execute("part")
+        return "cancelled"
+
+    async def ask(_: str, data: ToolPre) -> HookResult | None:
+        if data["tool_name"] != "work":
+            return None
+        await started.wait()
+        return HookResult.ask("Sure?")
+
+    session = build_session(
+        calling(call("delegate")),
+        calling(call("long"), call("work")),
+        "end",
+        tools=[
+            _Quick(name="delegate", function=delegate),
+            _Quick(name="long", function=work_long),
+            _Quick(),
+        ],
+        journal=MemoryJournal(),
+    )
+    session.coordinator.hooks.register(TOOL_PRE, ask, decides=True)
+    session.coordinator.decisions.provider = LaterProvider()
+
+    async def run() -> None:
+        assert await session.execute("go") == "end"
+
+    async with session, anyio.create_task_group() as group:
+        group.start_soon(run)
+        await started.wait()
+        await anyio.wait_all_tasks_blocked()
+        release.set()
+
+    assert not session.is_suspended
+
+
+async def test_turn_asked_to_stop_is_not_left_to_others() -> None:
+    case = Case(calling(call("work", {"id": "a"})), "end")
+
+    async def stop(_: str, __: object) -> None:
+        await case.session.cancel()
+        case.session.suspend()
+
+    case.session.coordinator.hooks.register(TOOL_POST, stop)
+    with pytest.raises(TurnCancelled):
+        await case.run(RecordedTurn(turn_id=_TURN))
+
+    assert not case.session.is_suspended
+    assert isinstance(case.journal.records[-1], TurnEnded)
+
+
+async def test_turn_that_ends_all_the_same_is_not_suspended() -> None:
+    async def answer(*_: object) -> str:
+        session.suspend()
+        return "end"
+
+    session = build_session(loop=PlainLoop(answer), journal=MemoryJournal())
+    async with session:
+        assert await session.execute("go") == "end"
+        assert not session.is_suspended

@@ -135,19 +135,19 @@ class Approvals:
             anyio.move_on_after(question.timeout) as scope,
             self.cancellation.ending(scope),
         ):
-            await self.suspension.wait()
+            await self.suspension.wait(scope)
         if self.cancellation.is_cancelled:
             return _Answer(CANCELLED)
         return _by_default(question)
 
     @contextmanager
-    def waiting(self, timeout: float) -> Iterator[None]:
-        """Let nothing wait for a person longer than that, or than the turn runs."""
+    def waiting(self, timeout: float) -> Iterator[anyio.CancelScope]:
+        """Let nothing wait for a person longer than that, or than the turn runs; yield the scope of the wait."""
         with (
             anyio.move_on_after(timeout) as scope,
             self.cancellation.ending(scope),
         ):
-            yield
+            yield scope
 
     async def _answer(self, question: Question) -> _Answer:
         if self.cancellation.is_cancelled:  # asked for while another question was open

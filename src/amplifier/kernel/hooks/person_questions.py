@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -24,6 +24,9 @@ from amplifier_sdk.person_questions import (
     choices_of,
     misfit_of,
 )
+
+if TYPE_CHECKING:
+    import anyio
 
 __all__ = ["PersonQuestions"]
 
@@ -60,8 +63,8 @@ class PersonQuestions:
                         answer, is_answered = await self._put(question), True
             except ApprovalPendingError:
                 # without the lock: others may be asked while this one waits
-                with approvals.waiting(timeout):
-                    answer, is_answered = await self._later(question), True
+                with approvals.waiting(timeout) as wait:
+                    answer, is_answered = await self._later(question, wait), True
         if is_answered:
             return _fitting(question, answer)
         if approvals.cancellation.is_cancelled:
@@ -79,11 +82,13 @@ class PersonQuestions:
             return await _choose(approvals.system, question)
         raise ApprovalUnavailableError(_NOBODY)
 
-    async def _later(self, question: PersonQuestion) -> JSONValue:
+    async def _later(
+        self, question: PersonQuestion, wait: anyio.CancelScope
+    ) -> JSONValue:
         """Wait for an answer that comes later: the turn is left meanwhile, or a call that cannot be repeated stays."""
         if question.is_repeatable:
             with self.approvals.suspension.call_waiting():
-                await self.approvals.suspension.wait()
+                await self.approvals.suspension.wait(wait)
         provider = self._provider
         if not isinstance(provider, StoredQuestionProvider):
             raise ApprovalUnavailableError(_NOT_STORED)

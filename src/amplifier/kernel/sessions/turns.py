@@ -126,13 +126,14 @@ class TurnQueue:
         self._continue(turn, span, recorded)
         token = current_span.set(span)
         try:
-            foreign = self._bounded(turn, span)
+            foreign, is_over = self._bounded(turn, span), False
             try:
                 with suspension.call_waiting():
                     await foreign.run(self._work(turn, text))
+                is_over = not foreign.cancelled_caught
             finally:
                 coordinator.cancellation.attach(None)
-                suspension.end(is_root=self.ledger.parent is None)
+                suspension.end(is_root=self.ledger.parent is None, is_over=is_over)
             if foreign.cancelled_caught:
                 raise self._stopped(turn)
             if (
@@ -163,7 +164,7 @@ class TurnQueue:
         # a request that came before the scope was there cancels it now
         self.coordinator.cancellation.attach(scope)
         self.coordinator.decisions.suspension.begin(
-            scope, is_root=self.ledger.parent is None
+            scope, self.coordinator.cancellation, is_root=self.ledger.parent is None
         )
         # Its calls come first to leave a part that ignores its cancellation behind.
         grace = 2 * self.plan.session.limits.cleanup_timeout
@@ -281,10 +282,10 @@ class TurnQueue:
         turn.budget.spending.add(Spending.from_dict(spent))
 
     def _stopped(self, turn: RunningTurn) -> BaseException:
-        """Return what a turn raises whose scope was cancelled: by `cancel`, or by its deadline."""
-        text = turn.text
-        if self.coordinator.cancellation.is_immediate:
-            return TurnCancelled(text, immediate=True)
+        """Return what a turn raises whose scope was cancelled: by `cancel`, by a suspension or by its deadline."""
+        text, cancellation = turn.text, self.coordinator.cancellation
+        if cancellation.is_cancelled:
+            return TurnCancelled(text, immediate=cancellation.is_immediate)
         if self.coordinator.decisions.suspension.is_done:
             return TurnSuspendedError()
         return BudgetExceededError(
