@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, cast
 
@@ -13,14 +14,19 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from amplifier.app.store.file_store import FileSessionStore
-from amplifier.server.records import with_turn_left
+from amplifier.server.application import StoredServer
+from amplifier.server.records import (
+    running_turn,
+    with_turn_left,
+    with_turn_waiting,
+)
 from amplifier.server.retries import Retries
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import StoreError, StoreUnavailableError
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.stores import LogEntry
+from amplifier_sdk.stores import LogEntry, SessionStore
 from tests.server.serving import Site, ended
-from tests.server.test_sessions import begun
+from tests.server.test_sessions import begun, leased_turn
 from tests.server.test_workers import fleet
 from tests.serving.client import Caller
 
@@ -48,6 +54,7 @@ class Outage:
     """What stores do at the moment: answer, or raise."""
 
     error: Callable[[], Exception] | None = None
+    calls: Counter[str] = attrs.field(factory=Counter)
 
 
 @pytest.fixture
@@ -67,6 +74,7 @@ def _gate(monkeypatch: pytest.MonkeyPatch, name: str, state: Outage) -> None:
     async def call(*args: object, **options: object) -> object:
         if state.error is not None:
             raise state.error()
+        state.calls[name] += 1
         return await method(*args, **options)
 
     monkeypatch.setattr(FileSessionStore, name, call)
@@ -76,6 +84,16 @@ async def reported(logs: list[EventDict], event: str) -> None:
     with anyio.fail_after(20):
         while True:
             if any(each["event"] == event for each in logs):
+                return
+            await anyio.sleep(0.02)
+
+
+async def looks(outage: Outage, count: int) -> None:
+    """Wait until a reaper has looked at all turns so often."""
+    wanted = outage.calls["list_sessions"] + count + 1
+    with anyio.fail_after(20):
+        while True:
+            if outage.calls["list_sessions"] >= wanted:
                 return
             await anyio.sleep(0.02)
 
@@ -100,13 +118,7 @@ def going_away(
 async def test_server_outlives_a_store_that_goes_away_in_a_turn(
     site: Site, going_away: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret, killed = await site.token(), list[str]()
-
-    def note_kill(record: JSONObject, turn_id: str) -> JSONObject:
-        killed.append(turn_id)
-        return with_turn_left(record, turn_id)
-
-    monkeypatch.setattr("amplifier.server.turns.with_turn_left", note_kill)
+    secret, killed = await site.token(), note_kills(monkeypatch)
     async with site.serving("Fine.") as server:
         caller = Caller(server, secret)
         with capture_logs() as logs:
@@ -120,6 +132,67 @@ async def test_server_outlives_a_store_that_goes_away_in_a_turn(
     (told,) = (each for each in logs if each["event"] == "server.not_reaped")
     assert told["problem"].endswith("Error: gone")
     assert told["exc_info"] is None
+    assert done["output"] == "Fine."
+
+
+def note_kills(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the turns of which a kill is counted, as they are."""
+    killed = list[str]()
+
+    def note(record: JSONObject, turn_id: str) -> JSONObject:
+        killed.append(turn_id)
+        return with_turn_left(record, turn_id)
+
+    monkeypatch.setattr("amplifier.server.turns.with_turn_left", note)
+    return killed
+
+
+async def without_lease(
+    server: StoredServer, caller: Caller, outage: Outage
+) -> tuple[SessionStore, str]:
+    """Return a session whose turn runs in another process and whose lease ended while the store was away."""
+    store = (await server.stores.tenant("default")).store
+    session, lease = await leased_turn(server, caller, 0)
+    with capture_logs() as logs:
+        outage.error = lambda: StoreUnavailableError("gone")
+        await reported(logs, "server.not_reaped")
+    outage.error = None
+    await store.release(lease)
+    return store, session
+
+
+async def test_reaper_leaves_turns_to_their_owners_after_an_outage(
+    site: Site, outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, killed = await site.token(), note_kills(monkeypatch)
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        store, session = await without_lease(server, caller, outage)
+        await looks(outage, 3)
+        record = await store.read_record(session)
+        assert record is not None
+        assert running_turn(record) == "t1"
+        # its process comes back
+        lease = await store.acquire(session, owner="server", period=60)
+        await store.write_record(lease, with_turn_waiting(record, "t1"))
+        await store.release(lease)
+        done = await ended(caller, session, "t1")
+
+    assert killed == []
+    assert done["output"] == "Fine."
+
+
+async def test_turn_whose_process_died_in_an_outage_is_continued(
+    site: Site, outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amplifier.server.reaper._RETURN", 0.1)
+    secret, killed = await site.token(), note_kills(monkeypatch)
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        _, session = await without_lease(server, caller, outage)
+        done = await ended(caller, session, "t1")
+
+    assert killed == ["t1"]
     assert done["output"] == "Fine."
 
 

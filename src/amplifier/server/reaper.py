@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from math import inf
 from time import time
 from typing import Final
 
@@ -14,7 +15,7 @@ from amplifier.server.leases import release_lease
 from amplifier.server.members import Members
 from amplifier.server.recorder import TurnRecorder
 from amplifier.server.records import running_turn, wishes_to_cancel, with_turn_ended
-from amplifier.server.retries import Retries
+from amplifier.server.retries import UNAVAILABLE, Retries
 from amplifier.server.served_turns import AcceptedTurn, close_journal, end_turn
 from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine
@@ -28,6 +29,10 @@ _MAX_SESSIONS: Final = 1000
 _PERIOD: Final = 15.0
 _LONGEST: Final = 30.0
 """Seconds until the next look where the store does not answer, at most."""
+
+_RETURN: Final = 30.0
+"""Seconds for which turns are left to whoever ran them when a store answers again: leases ended meanwhile of processes
+that live, and these leave such a turn themselves."""
 
 
 @attrs.frozen(eq=False)
@@ -48,6 +53,8 @@ class Reaper:
     _unread: Retries = attrs.field(
         factory=lambda: Retries("server.session_not_reaped", 0, 0), init=False
     )
+    # by tenant; for ever while the store is away
+    _left_alone: dict[str, float] = attrs.field(factory=dict, init=False)
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -73,11 +80,16 @@ class Reaper:
                 await self.reap(await self.stores.tenant(name))
             except (AmplifierError, OSError) as error:
                 failed[name] = error
+                if isinstance(error, UNAVAILABLE):
+                    self._left_alone[name] = inf
         return failed
 
     async def reap(self, tenant: Tenant) -> None:
         """End the turns of a tenant that nobody runs any more, and continue those that wait for nothing any more."""
-        for record in await tenant.store.list_sessions(limit=_MAX_SESSIONS):
+        records = await tenant.store.list_sessions(limit=_MAX_SESSIONS)
+        if self._left_alone.get(tenant.name) == inf:
+            self._left_alone[tenant.name] = anyio.current_time() + _RETURN
+        for record in records:
             session_id, turn_id = str(record["session_id"]), running_turn(record)
             if turn_id is None:
                 continue
@@ -95,10 +107,17 @@ class Reaper:
         if any(wishes_to_cancel(asked, turn_id)):
             await end_cancelled_turn(self.engine, tenant, session_id, turn_id)
         # also one that waits: what should continue it may have failed
-        elif await self.engine.is_left(tenant, session_id, turn_id):
+        elif not self._is_left_alone(tenant) and await self.engine.is_left(
+            tenant, session_id, turn_id
+        ):
             await end_left_turn(tenant, session_id)
         else:
             await self.engine.wake(tenant, session_id)
+
+    def _is_left_alone(self, tenant: Tenant) -> bool:
+        """Whether the store of a tenant was away just now, so that a lease which ended says nothing of its process."""
+        until = self._left_alone.get(tenant.name, -inf)
+        return anyio.current_time() < until
 
 
 async def end_left_turn(tenant: Tenant, session_id: str) -> None:
