@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
+
+import attrs
 
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.convert import to_json
@@ -20,7 +23,13 @@ from amplifier_sdk.streaming import (
     UsageReported,
 )
 
-__all__ = ["STREAM_EVENT_SCHEMAS", "end_to_json", "event_to_json", "json_or_text"]
+__all__ = [
+    "STREAM_EVENT_SCHEMAS",
+    "end_to_json",
+    "event_to_json",
+    "json_or_text",
+    "with_value",
+]
 
 _TEXT: Final[JSONObject] = {"type": "string"}
 _TEXT_OR_NULL: Final[JSONObject] = {"type": ["string", "null"]}
@@ -209,6 +218,12 @@ def json_or_text(value: object) -> JSONValue:
         # A tool of a program's own may return any object, and an event is lost if one of
         # its parts is.
         return repr(value)
+
+
+def with_value(event: TurnFinished, value: object) -> TurnFinished:
+    """Return the end of a turn whose answer is a value, with the value as its text."""
+    text = json.dumps(json_or_text(value), ensure_ascii=False)
+    return attrs.evolve(event, text=text)
 
 
 def _call(call: ToolCall) -> JSONObject:

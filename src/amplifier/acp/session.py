@@ -32,7 +32,7 @@ from amplifier.app.commands.modes import MODES, ModeName, PlanMode, SessionModes
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions.later_turns import LaterTurn
-from amplifier.app.sessions.opened import OpenSession, open_session
+from amplifier.app.sessions.opened import OpenSession, TurnEvents, open_session
 from amplifier.app.sessions.selection import SelectedSession, opening_notices
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.reader import read_history
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         MemoryObjectSendStream,
     )
 
-    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["AcpSession", "EditorMessages"]
 
@@ -526,19 +525,14 @@ class AcpSession:
 async def _answer_later(
     turn: _RunningTurn, updates: TurnUpdates, opened: OpenSession, later: LaterTurn
 ) -> StopReason:
-    """Run a turn as it was begun; an answer that has to be of a form is checked."""
-    check = later.check
-    stream = opened.stream(later.prompt, typed=later.typed, check=check)
+    """Run a turn as it was begun."""
+    stream = opened.stream(later.prompt, typed=later.typed, schema=later.schema)
     async with stream as events:
-        finished = await _show(turn, updates, events)
-        if check is not None and finished is not None:
-            coordinator = opened.session.coordinator
-            await check.take(coordinator, finished.text, finished.usage)
-    return stop_reason(finished)
+        return stop_reason(await _show(turn, updates, events))
 
 
 async def _show(
-    asked: _RunningTurn, updates: TurnUpdates, events: TurnStream
+    asked: _RunningTurn, updates: TurnUpdates, events: TurnEvents
 ) -> TurnFinished | None:
     """Send the events of a turn, and return its end."""
     finished = None

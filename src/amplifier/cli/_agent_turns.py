@@ -15,15 +15,10 @@ from amplifier.agent.agent import Agent
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
-from amplifier.cli._output import (
-    Output,
-    TurnWriter,
-    as_value,
-    make_writer,
-    write_checked,
-)
+from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
+from amplifier_kit.event_json import with_value
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.streaming import TurnFinished
 
@@ -102,6 +97,9 @@ async def _answer(
     consent: Consent,
     interrupts: Interrupts,
 ) -> None:
+    is_checked = agent.output_schema is not None
+    if isinstance(writer, TextAnswer):
+        writer.is_checked = is_checked
     opening = agent.session(
         approval_system=consent.approval(), display_system=MessageLines()
     )
@@ -110,9 +108,7 @@ async def _answer(
         with interrupts.turn(opening.session):
             async with opening.stream(prompt.shown) as events:
                 async for event in events:
-                    if agent.output_schema is None:
-                        writer.write(event)
-                    elif isinstance(event, TurnFinished):
-                        writer.write(as_value(event, events.result.output))
+                    if is_checked and isinstance(event, TurnFinished):
+                        writer.write(with_value(event, events.result.output))
                     else:
-                        write_checked(writer, event)
+                        writer.write(event)

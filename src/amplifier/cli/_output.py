@@ -48,9 +48,7 @@ __all__ = [
     "OutputRecord",
     "TextAnswer",
     "TurnWriter",
-    "as_value",
     "make_writer",
-    "write_checked",
 ]
 
 _DIFF_LINES: Final = 200
@@ -104,26 +102,15 @@ class TurnWriter(Protocol):
         ...
 
 
-def as_value(event: TurnFinished, value: object) -> TurnFinished:
-    """Return the end of a turn whose answer is a value, with the value as its text."""
-    text = json.dumps(json_or_text(value), ensure_ascii=False)
-    return attrs.evolve(event, text=text)
-
-
-def write_checked(writer: TurnWriter, event: StreamEvent) -> None:
-    """Write an event of a turn whose answer counts when it was checked: as text it is written at the end."""
-    if isinstance(event, TextDelta) and isinstance(writer, TextAnswer):
-        return
-    writer.write(event)
-
-
-def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
-    """Make the writer of an output form: `text`, `json` or `ndjson`."""
+def make_writer(
+    form: str, output: Output, session_id: str, *, is_checked: bool = False
+) -> TurnWriter:
+    """Make the writer of an output form: `text`, `json` or `ndjson`; for `is_checked` see `TextAnswer`."""
     if form == "json":
         return OutputRecord(output, session_id)
     if form == "ndjson":
         return EventLines(output, session_id)
-    return TextAnswer(output)
+    return TextAnswer(output, is_checked=is_checked)
 
 
 class LineBeside(io.TextIOBase):
@@ -175,12 +162,14 @@ class LineBeside(io.TextIOBase):
 class TextAnswer:
     """The text as it comes, ending in one line end; what tools do is reported on standard error, without secrets.
 
-    `shows_diffs` says whether that includes the diffs of edits: nobody was asked about them.
+    `shows_diffs` says whether that includes the diffs of edits: nobody was asked about them. `is_checked` says
+    whether the answer counts only when it was checked: it is written at the end then.
     """
 
     output: Output
     redactor: SinkRedactor | None = None
     shows_diffs: bool = False
+    is_checked: bool = False
     _written: list[str] = attrs.field(factory=list)
     _held: str = ""
     _inside_line: bool = False
@@ -188,7 +177,7 @@ class TextAnswer:
     def write(self, event: StreamEvent, /) -> None:
         """Write text; end the line before anything is reported of tools."""
         match event:
-            case TextDelta(text=text):
+            case TextDelta(text=text) if not self.is_checked:
                 self._write_text(text)
             case ToolStarted(call=call):
                 self._end_line()

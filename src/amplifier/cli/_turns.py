@@ -20,14 +20,7 @@ from amplifier.app.sessions.selection import SelectedSession, SessionSelector
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
-from amplifier.cli._output import (
-    Output,
-    TextAnswer,
-    TurnWriter,
-    as_value,
-    make_writer,
-    write_checked,
-)
+from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
 from amplifier.cli._people import plain
 from amplifier.cli._question_texts import tell_question
 from amplifier.cli._session_selection import choose_session, tell_opening
@@ -38,15 +31,13 @@ from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from amplifier.app.sessions.later_turns import LaterTurn
-    from amplifier.kernel.sessions.answers import AnswerCheck
 
-__all__ = ["TURNS", "answer", "play_turn", "read_schema"]
+__all__ = ["TURNS", "answer", "read_schema"]
 
 NEW: Final = SessionSelector()
 ASKS: Final = Consent()
@@ -72,10 +63,11 @@ def answer(
     leaves open is asked at the terminal, or with `later` stored: the turn is that one. With
     `schema`, a JSON Schema, the answer is JSON that fits.
     """
-    check = None if schema is None else _check_of(schema)
     output = Output.standard()
     # Made before the session: a program that reads JSON gets its error as JSON, too.
-    writer = make_writer(form, output, wanted.resume or "")
+    writer = make_writer(
+        form, output, wanted.resume or "", is_checked=schema is not None
+    )
     try:
         with _one_screen(writer), redirect_stdout(sys.stderr):
             configure_logs(debug=debug)
@@ -83,12 +75,10 @@ def answer(
             if later is not None and chosen.store is None:
                 told = "the settings say that sessions are not stored; use --keep"
                 raise ConfigError([Problem("--ask-later", told)], subject="session")
+            shown = TURNS
             if form != "text":
                 writer = make_writer(form, output, chosen.record.session_id)
-            if form == "text":
-                shown = TURNS
-            else:
-                shown = frozenset[str]()
+                shown = frozenset()
             run_interruptible(
                 partial(
                     _answer,
@@ -98,7 +88,7 @@ def answer(
                     writer,
                     consent,
                     shown,
-                    check,
+                    schema,
                     later,
                 ),
                 backend,
@@ -125,7 +115,7 @@ async def _answer(
     writer: TurnWriter,
     consent: Consent,
     shown: frozenset[str],
-    check: AnswerCheck | None,
+    schema: Mapping[str, JSONValue] | None,
     later: LaterTurn | None,
     interrupts: Interrupts,
 ) -> None:
@@ -162,7 +152,7 @@ async def _answer(
                 notice("The turn is over already.")
                 return
             await stack.enter_async_context(later.under_way(opened))
-        await play_turn(opened, prompt, writer, interrupts, check)
+        await _play(opened, prompt, writer, interrupts, schema)
 
 
 def _tell_retry(_: str, data: ProviderRetry) -> None:
@@ -196,27 +186,14 @@ def read_schema(file: Path) -> Mapping[str, JSONValue]:
     return wanted
 
 
-def _check_of(schema: Mapping[str, JSONValue]) -> AnswerCheck:
-    from amplifier.kernel.sessions.answers import AnswerCheck  # likewise
-    from amplifier_sdk.output_schema import OutputSchema
-
-    return AnswerCheck(OutputSchema.of(schema))
-
-
-async def play_turn(
+async def _play(
     opened: OpenSession,
     prompt: GivenPrompt,
     writer: TurnWriter,
     interrupts: Interrupts,
-    check: AnswerCheck | None = None,
+    schema: Mapping[str, JSONValue] | None,
 ) -> None:
-    """Run one turn and write its events as they come, or an answer that has to fit when it does; Ctrl-C stops it.
-
-    Raises:
-        TurnCancelled: it was stopped before it had an answer.
-        OutputError: no answer fits.
-        Exception: whatever ended the turn.
-    """
+    """Run one turn and write its events as they come; Ctrl-C stops it."""
     session = opened.session
     silence = SilenceReport(interrupts.group, session.session_id)
     with (
@@ -224,15 +201,8 @@ async def play_turn(
         silence.listening(session.coordinator.hooks),
     ):
         async with opened.stream(
-            prompt.shown, typed=prompt.typed, check=check
+            prompt.shown, typed=prompt.typed, schema=schema
         ) as events:
             async for event in events:
                 silence.break_off()
-                if check is None:
-                    writer.write(event)
-                elif isinstance(event, TurnFinished):
-                    coordinator = session.coordinator
-                    value = await check.take(coordinator, event.text, event.usage)
-                    write_checked(writer, as_value(event, value))
-                else:
-                    write_checked(writer, event)
+                writer.write(event)

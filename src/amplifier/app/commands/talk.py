@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import attrs
 
 from amplifier.app.commands.modes import PlanMode, SessionModes
-from amplifier.app.sessions.opened import OpenSession
+from amplifier.app.sessions.opened import OpenSession, TurnEvents
 from amplifier_kit.commands import CommandError, WrittenText
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.media import Prompt
 from amplifier_sdk.messages import MessageDict
-
-if TYPE_CHECKING:
-    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["Talk", "TalkCommands"]
 
@@ -82,7 +79,7 @@ class Talk:
         *,
         typed: str | None = None,
         written: WrittenText | None = None,
-    ) -> AsyncIterator[TurnStream]:
+    ) -> AsyncIterator[TurnEvents]:
         """Take a turn, as `OpenSession.stream` does; `metadata` wins over what the person chose."""
         # Counted before the turn: its own messages may be changed by modules while it
         # runs.

@@ -18,7 +18,7 @@ from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from amplifier.kernel.turn.stream import TurnStream
+    from amplifier.app.sessions.opened import TurnEvents
 
 __all__ = ["SHELL_MARK", "as_typed", "run_typed"]
 
@@ -64,7 +64,7 @@ class _ShellTurn:
 
 
 @asynccontextmanager
-async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnStream]:
+async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnEvents]:
     """Run a command in a turn of its own, through everything that guards a model's call of the shell.
 
     Args:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from amplifier.app.sessions.opened import OpenSession
     from amplifier.app.store.writer import KeptSession
-    from amplifier.kernel.sessions.answers import AnswerCheck
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.stores import SessionStore, StoredQuestion
 
@@ -127,16 +126,6 @@ class LaterTurn:
     def prompt(self) -> Prompt:
         """What was asked, as far as it is stored."""
         return prompt_from_json(self.content)
-
-    @property
-    def check(self) -> AnswerCheck | None:
-        """What makes its answer of its form; `None` where any text will do."""
-        if self.schema is None:
-            return None
-        from amplifier.kernel.sessions.answers import AnswerCheck  # few are of a form
-        from amplifier_sdk.output_schema import OutputSchema
-
-        return AnswerCheck(OutputSchema.of(self.schema))
 
     def is_over(self, opened: OpenSession) -> bool:
         """Whether the turn ended, or another one was begun in its place.

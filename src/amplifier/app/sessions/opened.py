@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import (
-    AbstractContextManager,
+    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    nullcontext,
     suppress,
 )
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import attrs
@@ -53,15 +52,17 @@ from amplifier_sdk.journal import RecordedTurn
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.media import Prompt, prompt_text
 from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.streaming import StreamEvent
 
 if TYPE_CHECKING:
-    from amplifier.kernel.sessions.answers import AnswerCheck
-    from amplifier.kernel.turn.stream import TurnStream
     from amplifier_sdk.approvals import ApprovalProvider
     from amplifier_sdk.delegation import BackgroundTask
     from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["OpenSession", "open_session"]
+__all__ = ["OpenSession", "TurnEvents", "open_session"]
+
+TurnEvents: TypeAlias = AsyncIterator[StreamEvent]
+"""The events of a turn, for one reader."""
 
 
 @attrs.define(eq=False)
@@ -109,8 +110,8 @@ class OpenSession:
         typed: str | None = None,
         written: WrittenText | None = None,
         metadata: Mapping[str, JSONValue] | None = None,
-        check: AnswerCheck | None = None,
-    ) -> AsyncIterator[TurnStream]:
+        schema: Mapping[str, JSONValue] | None = None,
+    ) -> AsyncIterator[TurnEvents]:
         """Take a turn: what the person mentions enters before it, and how the turn left the history is stored.
 
         Args:
@@ -118,13 +119,14 @@ class OpenSession:
             typed: the part of its text that the person typed, whose mentions are followed; default all of it.
             written: the part of it that they wrote in a file, whose mentions stay where that file's may lead.
             metadata: as in `AmplifierSession.execute`, for example the `provider` and the `model` that shall answer.
-            check: keeps the agent at work until its answer is of a form; whoever reads the end calls its `take`.
+            schema: a JSON Schema that keeps the agent at work until its answer fits; the turn's end has that as JSON.
 
         Yields:
             The turn's events, as `AmplifierSession.stream` does; leaving the block early cancels the turn.
 
         Raises:
             MediaError: media are not of their kind, or are too large.
+            OutputError: no answer fits the schema.
             OSError: the turn could not be stored.
             TurnSuspendedError: it waits for a person; the journal has it.
             Exception: whatever ended the turn.
@@ -136,18 +138,20 @@ class OpenSession:
             # prompt.
             await self.kept.note_prompt(text)
         self.mentions.expect(text, text if typed is None else typed, written)
+        turn: AbstractAsyncContextManager[TurnEvents]
+        if schema is None:
+            turn = self.session.stream(prompt, metadata=metadata, recorded=recorded)
+        else:
+            from amplifier.app.sessions.formed_answers import stream_formed  # few are
+
+            turn = stream_formed(
+                self.session, prompt, schema, metadata=metadata, recorded=recorded
+            )
         has_begun = False
-        checking: AbstractContextManager[object] = nullcontext()
-        if check is not None:
-            checking = check.registered(self.session.coordinator)
-            metadata = {**(metadata or {}), **check.metadata}
         try:
-            with checking:
-                async with self.session.stream(
-                    prompt, metadata=metadata, recorded=recorded
-                ) as events:
-                    has_begun = True
-                    yield events
+            async with turn as events:
+                has_begun = True
+                yield events
         finally:
             # one that was refused leaves the turn that runs, or waits, to its own journal
             if has_begun and not self.left and not self.session.is_suspended:

@@ -51,8 +51,8 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 
 if TYPE_CHECKING:
+    from amplifier.app.sessions.opened import TurnEvents
     from amplifier.kernel.sessions.session import AmplifierSession
-    from amplifier.kernel.turn.stream import TurnStream
 
 __all__ = ["ChatLoop"]
 
@@ -264,7 +264,7 @@ class ChatLoop:
         if made is not None:
             await self._turn(made, self._stream(made))
 
-    def _stream(self, prompt: Prompt) -> AbstractAsyncContextManager[TurnStream]:
+    def _stream(self, prompt: Prompt) -> AbstractAsyncContextManager[TurnEvents]:
         return self.talk.stream(
             prompt.text, prompt.metadata, typed=prompt.typed, written=prompt.written
         )
@@ -331,7 +331,7 @@ class ChatLoop:
         return None
 
     async def _turn(
-        self, prompt: Prompt, made: AbstractAsyncContextManager[TurnStream]
+        self, prompt: Prompt, made: AbstractAsyncContextManager[TurnEvents]
     ) -> None:
         """Run a turn; what ends it early is reported, and the chat continues."""
         screen = self.screen
@@ -371,7 +371,7 @@ class ChatLoop:
             self.waiting.take_back()
 
     async def _paint(
-        self, made: AbstractAsyncContextManager[TurnStream], painter: Painter
+        self, made: AbstractAsyncContextManager[TurnEvents], painter: Painter
     ) -> None:
         async with made as events:
             async for event in events:
