@@ -23,6 +23,7 @@ from amplifier.acp.params import (
 )
 from amplifier.acp.prompts import read_prompt
 from amplifier.acp.session import AcpSession
+from amplifier.acp.session_editor import SessionEditor
 from amplifier.app.directories import Places
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.later_turns import LaterTurn, left_turn
@@ -130,8 +131,9 @@ class AcpAgent:
         selector = SessionSelector(keep=self.keep)
         session = await self._opened(params, selector, is_replayed=False)
         if self.accept_edits:
-            session.choose_mode("accept-edits")
-        result: JSONObject = {"sessionId": session.id, "modes": session.modes}
+            session.editor.modes.choose("accept-edits")
+        modes = session.editor.modes.offered
+        result: JSONObject = {"sessionId": session.id, "modes": modes}
         return Reply(result=result, then=session.announce)
 
     async def _open_again(self, params: JSONObject, *, is_replayed: bool) -> Reply:
@@ -140,7 +142,8 @@ class AcpAgent:
             resume=wanted, with_current_plan=self.with_current_plan
         )
         session = await self._opened(params, selector, is_replayed=is_replayed)
-        return Reply(result={"modes": session.modes}, then=session.announce)
+        modes = session.editor.modes.offered
+        return Reply(result={"modes": modes}, then=session.announce)
 
     async def _opened(
         self, params: JSONObject, selector: SessionSelector, *, is_replayed: bool
@@ -177,8 +180,11 @@ class AcpAgent:
                 later = await to_thread.run_sync(_left_turn, folder)
             session = AcpSession(
                 selected=selected,
-                send=partial(self._send, session_id),
-                ask=partial(self._ask, session_id),
+                editor=SessionEditor(
+                    partial(self._send, session_id),
+                    partial(self._ask, session_id),
+                    selected.composition.places,
+                ),
                 is_replayed=is_replayed,
                 later=later,
             )
@@ -232,7 +238,7 @@ class AcpAgent:
         return Reply(result=await session.prompt(prompt))
 
     async def _set_mode(self, params: JSONObject) -> Reply:
-        self._session(params).choose_mode(text_param(params, "modeId"))
+        self._session(params).editor.modes.choose(text_param(params, "modeId"))
         return Reply(result={})
 
     def _cancel(self, params: JSONObject) -> None:

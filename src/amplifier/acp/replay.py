@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from amplifier.acp.tool_calls import CallView, text_content
+from amplifier.acp.tool_calls import CallView, call_update, text_content
 from amplifier.acp.updates import chunk
 from amplifier.app.store.reader import StoredHistory
 from amplifier.app.text.message_visibility import is_shown
@@ -87,11 +87,6 @@ def _updates(role: str, block: ContentBlock, view: CallView) -> Iterator[JSONObj
             yield {"sessionUpdate": "tool_call", **shown, "status": "completed"}
         case ToolResultBlock(tool_call_id=call_id, output=output):
             text = output if isinstance(output, str) else str(output)
-            yield {
-                "sessionUpdate": "tool_call_update",
-                "toolCallId": call_id,
-                "status": "completed",
-                "content": [text_content(text)],
-            }
+            yield call_update(call_id, "completed", text_content(text))
         case _:
             return

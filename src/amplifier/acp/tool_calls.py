@@ -17,7 +17,7 @@ from amplifier_kit.terminal import one_line
 from amplifier_sdk.effects import ONLY_READS, effects_of
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["CallView", "ToolKind", "text_content"]
+__all__ = ["CallView", "ToolKind", "call_update", "text_content"]
 
 ToolKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "fetch", "other"
@@ -44,6 +44,14 @@ _MAX_FILE: Final = 1_000_000
 def text_content(text: str) -> JSONObject:
     """Return a text as the content of a tool call."""
     return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+def call_update(call_id: str, status: str, *content: JSONObject) -> JSONObject:
+    """Return what becomes of a call that was shown; `content` replaces what stands there."""
+    update: JSONObject = {"toolCallId": call_id, "status": status}
+    if content:
+        update["content"] = [*content]
+    return {"sessionUpdate": "tool_call_update", **update}
 
 
 @attrs.frozen(kw_only=True)

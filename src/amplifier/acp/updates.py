@@ -1,18 +1,23 @@
-"""The events of a turn as updates of a session, without secrets."""
+"""A turn that an editor watches: its events as updates of a session, without secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.acp.tool_calls import CallView, text_content
+from amplifier.acp.tool_calls import CallView, call_update, text_content
+from amplifier.kernel.groups import open_group
+from amplifier_kit.commands import SessionCommand
 from amplifier_kit.redaction import SinkFilter
 from amplifier_kit.todos import TodosUpdated
 from amplifier_sdk.chat import ToolCall, Usage
+from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
@@ -24,14 +29,18 @@ from amplifier_sdk.streaming import (
     TurnFinished,
 )
 
+if TYPE_CHECKING:
+    from amplifier.app.sessions.opened import TurnEvents
+    from amplifier.kernel.sessions.session import AmplifierSession
+
 __all__ = [
+    "RunningTurn",
     "Send",
     "StopReason",
     "TurnUpdates",
     "chunk",
+    "commands_of",
     "plan_of",
-    "stop_reason",
-    "usage_of",
 ]
 
 Send: TypeAlias = Callable[[JSONObject], Awaitable[None]]
@@ -54,6 +63,17 @@ def chunk(kind: str, text: str) -> JSONObject:
     return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
 
 
+def commands_of(commands: Mapping[str, SessionCommand]) -> JSONObject:
+    """Return what there is to type behind a slash, by name."""
+    listed: list[JSONValue] = []
+    for name, command in commands.items():
+        shown: JSONObject = {"name": name, "description": command.description or name}
+        if command.argument_hint:
+            shown["input"] = {"hint": command.argument_hint}
+        listed.append(shown)
+    return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
+
+
 def plan_of(data: TodosUpdated) -> JSONObject:
     """Return the plan that an agent keeps of its work."""
     entries: list[JSONValue] = [
@@ -61,28 +81,6 @@ def plan_of(data: TodosUpdated) -> JSONObject:
         for item in data["todos"]
     ]
     return {"sessionUpdate": "plan", "entries": entries}
-
-
-def stop_reason(finished: TurnFinished | None) -> StopReason:
-    """Say why a turn ended."""
-    if finished is None:
-        return "end_turn"
-    if finished.limit is not None:
-        return "max_turn_requests"
-    return _REASONS.get(finished.finish_reason, "end_turn")
-
-
-def usage_of(usage: Usage) -> JSONObject:
-    """Return the tokens that a turn used; parts that the provider does not report are left out."""
-    parts = {
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "totalTokens": usage.total_tokens,
-        "thoughtTokens": usage.reasoning_tokens,
-        "cachedReadTokens": usage.cache_read_tokens,
-        "cachedWriteTokens": usage.cache_write_tokens,
-    }
-    return {name: tokens for name, tokens in parts.items() if tokens is not None}
 
 
 @attrs.define(eq=False)
@@ -129,8 +127,7 @@ class TurnUpdates:
         """Show a call, with what it would change while that can still be seen; return its description."""
         shown = self.view.shown(call_id, name, arguments, self.tools.get(name))
         if call_id in self._announced:
-            update: JSONObject = {"toolCallId": call_id, "status": status}
-            await self.send({"sessionUpdate": "tool_call_update", **update})
+            await self.send(call_update(call_id, status))
             return shown
         self._announced.add(call_id)
         shown["content"] = await to_thread.run_sync(
@@ -157,14 +154,107 @@ class TurnUpdates:
         if call.id not in self._announced:
             await self.announce(call.id, call.name, call.arguments, "pending")
         status = "completed" if result.success else "failed"
-        update: JSONObject = {"toolCallId": call.id, "status": status}
+        content: list[JSONObject] = []
         has_diff = call.name in ("write_file", "edit_file")
-        # What is sent here replaces what stands there: an edit keeps its diff.
+        # An edit keeps its diff.
         if not (result.success and has_diff):
             text = self.view.redactor.redact_text(result.get_serialized_output())
             if len(text) > _MAX_OUTPUT:
                 text = (
                     f"{text[:_MAX_OUTPUT]}\n[{len(text) - _MAX_OUTPUT} characters more]"
                 )
-            update["content"] = [text_content(text)]
-        await self.send({"sessionUpdate": "tool_call_update", **update})
+            content.append(text_content(text))
+        await self.send(call_update(call.id, status, *content))
+
+
+@attrs.define(eq=False)
+class RunningTurn:
+    """A turn that runs, or a command, and how it ended.
+
+    Args:
+        stop: why it ended.
+        error: what ended it otherwise.
+    """
+
+    stop: StopReason = "cancelled"
+    error: Exception | None = None
+    _usage: Usage | None = attrs.field(default=None, init=False)
+    _in_turn: bool = attrs.field(default=False, init=False)
+    _cancelled: anyio.Event = attrs.field(factory=anyio.Event, init=False)
+
+    @property
+    def result(self) -> JSONObject:
+        """Why it ended, and what it used.
+
+        Raises:
+            Exception: whatever ended it otherwise.
+        """
+        if self.error is not None:
+            raise self.error
+        if self._usage is None:
+            return {"stopReason": self.stop}
+        return {"stopReason": self.stop, "usage": _usage_of(self._usage)}
+
+    def cancel(self) -> None:
+        """Stop it, at once."""
+        self._cancelled.set()
+
+    async def run(
+        self, session: AmplifierSession, answer: Callable[[], Awaitable[StopReason]]
+    ) -> None:
+        """Run until the answer, a cancellation or an error ends it."""
+        try:
+            async with open_group() as group:
+                scope = anyio.CancelScope()
+                group.start_soon(self._cancel_when_asked, scope, session)
+                with scope:
+                    self.stop = await answer()
+                group.cancel_scope.cancel()
+        except TurnCancelled:
+            self.stop = "cancelled"
+        except Exception as error:  # providers and tools fail as they like
+            self.error = error
+
+    async def show(
+        self, turn: AbstractAsyncContextManager[TurnEvents], updates: TurnUpdates
+    ) -> StopReason:
+        """Send the events of a turn, and return why it ended."""
+        finished = None
+        async with turn as events:
+            self._in_turn = True
+            async for event in events:
+                await updates.take(event)
+                if isinstance(event, TurnFinished):
+                    finished, self._usage = event, event.usage
+        return _stop_reason(finished)
+
+    async def _cancel_when_asked(
+        self, scope: anyio.CancelScope, session: AmplifierSession
+    ) -> None:
+        await self._cancelled.wait()
+        if self._in_turn:
+            await session.cancel(immediate=True)
+        else:
+            scope.cancel()
+
+
+def _stop_reason(finished: TurnFinished | None) -> StopReason:
+    """Say why a turn ended."""
+    if finished is None:
+        return "end_turn"
+    if finished.limit is not None:
+        return "max_turn_requests"
+    return _REASONS.get(finished.finish_reason, "end_turn")
+
+
+def _usage_of(usage: Usage) -> JSONObject:
+    """Return the tokens that a turn used; parts that the provider does not report are left out."""
+    parts = {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": usage.total_tokens,
+        "thoughtTokens": usage.reasoning_tokens,
+        "cachedReadTokens": usage.cache_read_tokens,
+        "cachedWriteTokens": usage.cache_write_tokens,
+    }
+    return {name: tokens for name, tokens in parts.items() if tokens is not None}
