@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from amplifier.app.directories import Places
+from amplifier.app.store.choice import open_named_store
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.store import ProjectSessions
 from amplifier.testing.postgres import PASSWORD, find_programs, running_server
@@ -23,7 +24,6 @@ from tests.cli.programs import (
     BACKENDS,
     call,
     read_until,
-    run,
     start,
     write_plan,
 )
@@ -38,6 +38,8 @@ def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def open_shared(name: str, places: Places, *, namespace: str) -> SessionStore:
         if name == "files":
             return FileSessionStore(ProjectSessions.of(places))
+        if name.startswith("postgresql:"):
+            return await open_named_store(name, places, namespace=namespace)
         assert name == URL
         return FileSessionStore(ProjectSessions(tmp_path / "shared" / namespace))
 
@@ -200,14 +202,13 @@ def test_a_process_that_is_killed_leaves_its_turn_in_the_database(
             assert program.poll() is None
         program.kill()
         program.wait()
-    listed = run("session", "list", "--store", database, "--json")
+    listed = call("session", "list", "--store", database, "--json")
     (session,) = json.loads(listed.stdout)
-    shown = run("session", "show", session["session_id"], "--store", database)
-    held = run("continue", "--store", database, "And now?")
+    shown = call("session", "show", session["session_id"], "--store", database)
+    held = call("continue", "--store", database, "And now?", expect=1)
 
     assert session["state"] == "open"
     assert "Its last turn runs." in shown.stderr
-    assert held.returncode == 1
     assert "is being written by amplifier" in held.stderr
     assert "Traceback" not in held.stderr
 
@@ -230,8 +231,8 @@ def test_a_turn_that_is_stopped_lets_go_of_its_session(
         read_until(program.stderr, "Ctrl-C again stops at once.")
         os.killpg(program.pid, signal.SIGINT)
         assert program.wait(30) == 130
-    (session,) = json.loads(run("session", "list", *place, "--json").stdout)
-    shown = run("session", "show", session["session_id"], *place)
+    (session,) = json.loads(call("session", "list", *place, "--json").stdout)
+    shown = call("session", "show", session["session_id"], *place)
 
     assert (session["state"], session["turn_count"]) == ("idle", 1)
     assert "go" in shown.stdout
@@ -239,7 +240,9 @@ def test_a_turn_that_is_stopped_lets_go_of_its_session(
 
 @pytest.mark.process
 @pytest.mark.timeout(60)
-def test_a_database_that_refuses_is_one_line(database: str) -> None:
+def test_a_database_that_refuses_is_one_line(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed = "postgresql://postgres@127.0.0.1:1/postgres"
     for command in (
         ("session", "list"),
@@ -248,11 +251,11 @@ def test_a_database_that_refuses_is_one_line(database: str) -> None:
         ("answer", "q1", "allow"),
         ("run", "hello"),
     ):
-        refused = run(*command, "--store", closed)
-        assert refused.returncode == 1, command
+        refused = call(*command, "--store", closed, expect=1)
         assert "Traceback" not in refused.stderr
         assert "127.0.0.1:1" in refused.stderr, refused.stderr
         assert len(refused.stderr.splitlines()) == 1, refused.stderr
-    wrong = run("session", "list", "--store", database, PGPASSWORD="wrong-one")
+    monkeypatch.setenv("PGPASSWORD", "wrong-one")
+    wrong = call("session", "list", "--store", database, expect=1)
     assert "Check the user and the password" in wrong.stderr
     assert "wrong-one" not in wrong.stderr

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from amplifier.cli import main
 from amplifier.testing.postgres import PASSWORD, PostgresServer
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -38,18 +38,12 @@ def _export(session_id: str, name: str) -> JSONObject:
     }
 
 
-def _amplifier(
-    project: Path, home: str, *words: str, expect: int = 0
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "amplifier", "session", *words],
-        cwd=project,
-        env={**os.environ, "AMPLIFIER_HOME": str(project / home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
+def _amplifier(project: Path, home: str, *words: str, expect: int = 0) -> Result:
+    """Run a command in the project, in this process."""
+    runner = CliRunner(env={"AMPLIFIER_HOME": str(project / home)})
+    with chdir(project):
+        done = runner.invoke(main, ["session", *words])
+    assert done.exit_code == expect, done.stderr
     return done
 
 
