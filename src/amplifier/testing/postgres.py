@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -81,27 +83,18 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def running_server(programs: Path) -> Iterator[PostgresServer]:
-    """Run a server for a block, with the password `PASSWORD`; nothing of it is left.
+    """Run a server for a block, with the password `PASSWORD`.
+
+    What new servers begin with is made once for all of this process, and removed at its end.
 
     Args:
         programs: the folder of its programs.
     """
-    # not below pytest's folder: the server does not run as root, and its user may not enter that
-    folder = Path(tempfile.mkdtemp(prefix="amplifier-postgres-"))
+    template = _template(programs)
+    folder = _make_folder()
     try:
-        secret = folder / "secret"
-        secret.write_text(PASSWORD, "utf-8")
-        if _is_root():
-            for path in (folder, secret):
-                shutil.chown(path, _USER)
         server = PostgresServer(_free_port(), folder / "data", programs)
-        _run(
-            [
-                *(str(programs / "initdb"), "-D", str(server.data), "-U", _USER),
-                *("--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync"),
-                *("-E", "UTF8", "--locale=C"),
-            ]
-        )
+        _run(["cp", "-a", str(template), str(server.data)])
         settings = {**_SETTINGS, "port": str(server.port)}
         lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
         with (server.data / "postgresql.conf").open("a", encoding="utf-8") as file:
@@ -178,6 +171,33 @@ def small_disk(server: PostgresServer) -> Iterator[SmallDisk | None]:
             subprocess.run(unmount, check=True)
     finally:
         folder.rmdir()
+
+
+def _make_folder() -> Path:
+    # not below pytest's folder: the server does not run as root, and its user may not enter that
+    folder = Path(tempfile.mkdtemp(prefix="amplifier-postgres-"))
+    if _is_root():
+        shutil.chown(folder, _USER)
+    return folder
+
+
+@cache
+def _template(programs: Path) -> Path:
+    """Make the data of a new server; a copy of them takes a third of the time."""
+    folder = _make_folder()
+    atexit.register(shutil.rmtree, folder)
+    secret, data = folder / "secret", folder / "data"
+    secret.write_text(PASSWORD, "utf-8")
+    if _is_root():
+        shutil.chown(secret, _USER)
+    _run(
+        [
+            *(str(programs / "initdb"), "-D", str(data), "-U", _USER),
+            *("--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync"),
+            *("-E", "UTF8", "--locale=C"),
+        ]
+    )
+    return data
 
 
 def _is_root() -> bool:
