@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TextIO
 
@@ -14,7 +14,6 @@ import attrs
 
 from amplifier.cli._diffs import coloured_diff, diff_of
 from amplifier.cli._exits import describe
-from amplifier.cli._outcomes import ending_notes
 from amplifier.cli._terminal import (
     OutputClosedError,
     inert_json,
@@ -25,6 +24,7 @@ from amplifier.cli._terminal import (
 )
 from amplifier_kit.event_json import end_to_json, event_to_json, json_or_text
 from amplifier_kit.terminal import call_text, progress_text
+from amplifier_sdk.chat import COMPLETE_FINISH_REASONS
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolOutput, ToolProgress
@@ -48,10 +48,14 @@ __all__ = [
     "OutputRecord",
     "TextAnswer",
     "TurnWriter",
+    "ending_notes",
     "make_writer",
 ]
 
 _DIFF_LINES: Final = 200
+_UNASKED: Final = "tool_choice: auto"
+"""What each request with tools asks for, and no person; a warning about it would be about nothing they typed."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -100,6 +104,23 @@ class TurnWriter(Protocol):
     def fail(self, error: BaseException, /) -> None:
         """Close what was begun; the error itself is reported on standard error by whoever catches it."""
         ...
+
+
+def ending_notes(event: TurnFinished) -> Iterator[str]:
+    """Yield a line for each thing in which a turn did not end as one that was simply answered."""
+    if event.limit is not None:
+        yield f"the turn ended early: its limit {event.limit!r} is reached"
+    reason = event.finish_reason
+    # Vendors add reasons of their own; what is not known as complete is reported.
+    if reason is not None and reason not in COMPLETE_FINISH_REASONS:
+        yield f"the answer is incomplete: the model stopped because of {one_line(reason)!r}"
+    for degradation in event.degradations:
+        if degradation.requested == _UNASKED:
+            yield one_line(f"note: {degradation.reason}")
+        else:
+            yield one_line(
+                f"warning: the model does not support what was asked: {degradation}"
+            )
 
 
 def make_writer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import (
+    AbstractAsyncContextManager,
     AbstractContextManager,
     AsyncExitStack,
     nullcontext,
@@ -13,6 +14,8 @@ from contextlib import (
 )
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+import attrs
 
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.opened import OpenSession, open_session
@@ -27,7 +30,6 @@ from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._silence import SilenceReport
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
-from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry
 from amplifier_sdk.jsontypes import JSONValue
@@ -75,24 +77,12 @@ def answer(
             if later is not None and chosen.store is None:
                 told = "the settings say that sessions are not stored; use --keep"
                 raise ConfigError([Problem("--ask-later", told)], subject="session")
-            shown = TURNS
             if form != "text":
                 writer = make_writer(form, output, chosen.record.session_id)
-                shown = frozenset()
-            run_interruptible(
-                partial(
-                    _answer,
-                    prompt,
-                    chosen,
-                    options.first_tool,
-                    writer,
-                    consent,
-                    shown,
-                    schema,
-                    later,
-                ),
-                backend,
+            turn = _Turn(
+                prompt, chosen, options.first_tool, writer, consent, schema, later
             )
+            run_interruptible(turn.run, backend)
     # Nobody is left to read how it failed.
     except OutputClosedError:
         raise
@@ -108,51 +98,72 @@ def _one_screen(writer: TurnWriter) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-async def _answer(
-    prompt: GivenPrompt,
-    chosen: SelectedSession,
-    first_tool: str | None,
-    writer: TurnWriter,
-    consent: Consent,
-    shown: frozenset[str],
-    schema: Mapping[str, JSONValue] | None,
-    later: LaterTurn | None,
-    interrupts: Interrupts,
-) -> None:
-    approval: ApprovalSystem | None = None
-    if later is None:
-        approval = consent.approval()
-    opening = open_session(
-        chosen.composition,
-        record=chosen.record,
-        store=chosen.store,
-        first_tool=first_tool,
-        display=MessageLines(),
-        approval=approval,
-        accepted=consent.accepted,
-        shown=shown,
-        turn_id=None if later is None else later.turn_id,
-        asks=None if later is None else later.asks(tell_question),
-    )
-    async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(opening)
-        tell_opening(opened)
-        opened.session.coordinator.hooks.register(
-            PROVIDER_RETRY, _tell_retry, name="retries"
-        )
-        if isinstance(writer, TextAnswer):
-            # what its rules cost, only text needs
-            from amplifier_kit.redaction import redactor_of
+@attrs.frozen(eq=False)
+class _Turn:
+    """A turn of a session, and where it is written."""
 
-            writer.redactor = redactor_of(opened.session.coordinator)
-            # a question would have shown them
-            writer.shows_diffs = consent.edits or consent.everything
-        if later is not None:
-            if later.is_over(opened):
-                notice("The turn is over already.")
-                return
-            await stack.enter_async_context(later.under_way(opened))
-        await _play(opened, prompt, writer, interrupts, schema)
+    prompt: GivenPrompt
+    chosen: SelectedSession
+    first_tool: str | None
+    writer: TurnWriter
+    consent: Consent
+    schema: Mapping[str, JSONValue] | None
+    later: LaterTurn | None
+
+    async def run(self, interrupts: Interrupts) -> None:
+        """Open the session and run the turn in it."""
+        later, writer = self.later, self.writer
+        async with AsyncExitStack() as stack:
+            opened = await stack.enter_async_context(self._opening())
+            tell_opening(opened)
+            coordinator = opened.session.coordinator
+            coordinator.hooks.register(PROVIDER_RETRY, _tell_retry, name="retries")
+            if isinstance(writer, TextAnswer):
+                # what its rules cost, only text needs
+                from amplifier_kit.redaction import redactor_of
+
+                writer.redactor = redactor_of(coordinator)
+                # a question would have shown them
+                writer.shows_diffs = self.consent.edits or self.consent.everything
+            if later is not None:
+                if later.is_over(opened):
+                    notice("The turn is over already.")
+                    return
+                await stack.enter_async_context(later.under_way(opened))
+            await self._play(opened, interrupts)
+
+    def _opening(self) -> AbstractAsyncContextManager[OpenSession]:
+        shown = frozenset[str]()
+        if isinstance(self.writer, TextAnswer):
+            shown = TURNS
+        opening = partial(
+            open_session,
+            self.chosen.composition,
+            record=self.chosen.record,
+            store=self.chosen.store,
+            first_tool=self.first_tool,
+            display=MessageLines(),
+            accepted=self.consent.accepted,
+            shown=shown,
+        )
+        if self.later is None:
+            return opening(approval=self.consent.approval())
+        asks = self.later.asks(tell_question)
+        return opening(turn_id=self.later.turn_id, asks=asks)
+
+    async def _play(self, opened: OpenSession, interrupts: Interrupts) -> None:
+        """Run the turn and write its events as they come; Ctrl-C stops it."""
+        session, prompt = opened.session, self.prompt
+        silence = SilenceReport(interrupts.group, session.session_id)
+        stream = opened.stream(prompt.shown, typed=prompt.typed, schema=self.schema)
+        with (
+            interrupts.turn(session),
+            silence.listening(session.coordinator.hooks),
+        ):
+            async with stream as events:
+                async for event in events:
+                    silence.break_off()
+                    self.writer.write(event)
 
 
 def _tell_retry(_: str, data: ProviderRetry) -> None:
@@ -184,25 +195,3 @@ def read_schema(file: Path) -> Mapping[str, JSONValue]:
     except ValueError as error:
         raise ConfigError([Problem("", str(error))], subject=subject) from error
     return wanted
-
-
-async def _play(
-    opened: OpenSession,
-    prompt: GivenPrompt,
-    writer: TurnWriter,
-    interrupts: Interrupts,
-    schema: Mapping[str, JSONValue] | None,
-) -> None:
-    """Run one turn and write its events as they come; Ctrl-C stops it."""
-    session = opened.session
-    silence = SilenceReport(interrupts.group, session.session_id)
-    with (
-        interrupts.turn(session),
-        silence.listening(session.coordinator.hooks),
-    ):
-        async with opened.stream(
-            prompt.shown, typed=prompt.typed, schema=schema
-        ) as events:
-            async for event in events:
-                silence.break_off()
-                writer.write(event)

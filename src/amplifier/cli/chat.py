@@ -9,7 +9,7 @@ import click
 
 from amplifier.cli._options import is_debug, session_choices, session_options
 
-__all__ = ["chat", "require_chat"]
+__all__ = ["chat", "run_chat"]
 
 
 @click.command()
@@ -21,26 +21,32 @@ def chat(ctx: click.Context) -> None:
     What is typed while an answer comes is the next prompt. /help lists the commands, Esc stops an answer,
     Shift-Tab changes the mode, Ctrl-D ends the chat.
     """
-    require_chat()
+    run_chat(ctx)
+
+
+def run_chat(
+    ctx: click.Context, *, resume: str | None = None, latest: bool = False
+) -> None:
+    """Hold a chat in a new session, in the one that `resume` names, or in the latest.
+
+    Raises:
+        click.ClickException: there is no terminal, or what it needs is not installed.
+    """
+    _require_chat()
     # help and wrong usage need no runtime
     from amplifier.cli._chat.chat_session import converse
 
     choices = session_choices(ctx)
     converse(
         choices.plan_options(),
-        choices.wanted(),
+        choices.wanted(resume=resume, latest=latest),
         choices.consent,
         backend=choices.backend,
         debug=is_debug(ctx),
     )
 
 
-def require_chat() -> None:
-    """Refuse a chat where there is no terminal, or what it needs is not installed.
-
-    Raises:
-        click.ClickException: says what is missing.
-    """
+def _require_chat() -> None:
     if find_spec("prompt_toolkit") is None:
         # wrong usage alone names it
         from amplifier_kit.installation import install_command

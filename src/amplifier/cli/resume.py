@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from amplifier.cli._options import is_debug, session_choices, turn_options
+from amplifier.cli._options import session_choices, turn_options
 from amplifier.cli._shell_completion import sessions
+from amplifier.cli.chat import run_chat
 from amplifier.cli.run import run_turn
 
 __all__ = ["continue_", "resume"]
@@ -43,20 +44,8 @@ def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
     if prompt is not None or not sys.stdin.isatty():
         run_turn(ctx, prompt, resume=session, latest=session is None)
         return
-    choices = session_choices(ctx)
-    if choices.needs_a_prompt:
+    if session_choices(ctx).needs_a_prompt:
         raise click.UsageError(
             "--output, --schema, --file, --agent and --ask-later are about one answer; give a PROMPT"
         )
-    # help and wrong usage need no runtime
-    from amplifier.cli._chat.chat_session import converse
-    from amplifier.cli.chat import require_chat
-
-    require_chat()
-    converse(
-        choices.plan_options(),
-        choices.wanted(resume=session, latest=session is None),
-        choices.consent,
-        backend=choices.backend,
-        debug=is_debug(ctx),
-    )
+    run_chat(ctx, resume=session, latest=session is None)

@@ -14,7 +14,7 @@ from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
 from amplifier.cli._chat._outputs import ShownOutput, ToolOutputs
 from amplifier.cli._diffs import diff_of
-from amplifier.cli._outcomes import ending_notes
+from amplifier.cli._output import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
 from amplifier_kit.terminal import (
     call_text,
