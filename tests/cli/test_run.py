@@ -18,9 +18,9 @@ import structlog
 from click.testing import CliRunner, Result
 
 from amplifier.app.directories import Places
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.cli import main
 from amplifier.cli._logs import configure_logs
-from amplifier.cli._stdin import GivenPrompt
 from amplifier_kit.installation import install_command
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, run, start, write_plan

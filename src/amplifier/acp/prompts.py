@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import attrs
-
 from amplifier.acp.params import refused, text_param
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier_kit.rpc.frames import INVALID_PARAMS, RpcError
 from amplifier_sdk.content import (
     AudioBlock,
@@ -17,9 +16,9 @@ from amplifier_sdk.content import (
     VideoBlock,
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.media import MediaBlock, Prompt, kind_of, sound_media
+from amplifier_sdk.media import MediaBlock, kind_of, sound_media
 
-__all__ = ["AcpPrompt", "read_prompt"]
+__all__ = ["read_prompt"]
 
 _BLOCKS: Final[Mapping[str, type[MediaBlock]]] = {
     "image": ImageBlock,
@@ -31,28 +30,7 @@ _MAX_LENGTH: Final = 8_000_000
 """Characters; no model reads as many."""
 
 
-@attrs.frozen(kw_only=True)
-class AcpPrompt:
-    """A prompt.
-
-    Args:
-        text: all of it.
-        typed: what the person typed; only what stands there is followed where it mentions files.
-        media: images, recordings and documents that are shown behind it.
-    """
-
-    text: str
-    typed: str
-    media: tuple[MediaBlock, ...] = ()
-
-    def shown(self, text: str) -> Prompt:
-        """Return a text with what is shown behind it."""
-        if self.media:
-            return [text, *self.media]
-        return text
-
-
-def read_prompt(blocks: Iterable[JSONObject]) -> AcpPrompt:
+def read_prompt(blocks: Iterable[JSONObject]) -> GivenPrompt:
     """Put the blocks of a prompt together.
 
     Raises:
@@ -88,7 +66,7 @@ def read_prompt(blocks: Iterable[JSONObject]) -> AcpPrompt:
     if len(text) > _MAX_LENGTH:
         # as of what is piped into a command
         raise RpcError(INVALID_PARAMS, "the prompt has more than 8 MB; attach less")
-    return AcpPrompt(text=text, typed=words, media=tuple(media))
+    return GivenPrompt(text, words, tuple(media))
 
 
 def _sound(kind: str, given: Mapping[str, JSONValue], data: str) -> MediaBlock:

@@ -10,7 +10,6 @@ import attrs
 from anyio.abc import TaskStatus
 
 from amplifier.acp.permissions import EditorApproval
-from amplifier.acp.prompts import AcpPrompt
 from amplifier.acp.replay import replayed
 from amplifier.acp.session_editor import SHOWN, SessionEditor
 from amplifier.acp.updates import (
@@ -24,6 +23,7 @@ from amplifier.acp.waiting_turn import WaitingTurn
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
 from amplifier.app.commands.talk import Talk
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.app.sessions.later_turns import LaterTurn
 from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.selection import SelectedSession, opening_notices
@@ -48,7 +48,7 @@ _NO_COMMAND: Final = "a turn of the session waits for an answer: no command work
 class _Prompted(RunningTurn):
     """A prompt that runs."""
 
-    prompt: AcpPrompt
+    prompt: GivenPrompt
     ended: anyio.Event = attrs.field(factory=anyio.Event)
 
 
@@ -99,7 +99,7 @@ class AcpSession:
             return self._waiting.running
         return self._running
 
-    async def prompt(self, prompt: AcpPrompt) -> JSONObject:
+    async def prompt(self, prompt: GivenPrompt) -> JSONObject:
         """Answer a prompt, and say why the answer ended and what it used.
 
         Raises:
@@ -225,8 +225,10 @@ class AcpSession:
                 await self.editor.send(chunk("agent_message_chunk", told))
                 return "end_turn"
             made, typed = answer, line.arguments
-        prompt = asked.prompt.shown(made.text)
-        turn = talk.stream(prompt, made.metadata, typed=typed, written=made.written)
+        prompt = asked.prompt._replace(text=made.text)
+        turn = talk.stream(
+            prompt.shown, made.metadata, typed=typed, written=made.written
+        )
         return await asked.show(turn, updates)
 
     async def _command(self, line: Typed) -> CommandPrompt | CommandAnswer:

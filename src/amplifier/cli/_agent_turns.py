@@ -12,11 +12,11 @@ from typing import Never
 import click
 
 from amplifier.agent.agent import Agent
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
-from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 from amplifier_kit.event_json import with_value
 from amplifier_sdk.assessments import ACCEPTED

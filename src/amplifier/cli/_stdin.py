@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.cli._terminal import notice
 
 if TYPE_CHECKING:
@@ -16,47 +17,14 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-    from amplifier_sdk.media import MediaBlock, Prompt
+    from amplifier_sdk.media import MediaBlock
 
-__all__ = ["GivenPrompt", "read_prompt"]
+__all__ = ["read_prompt"]
 
 _PIECE: Final = 65_536
 _LOOKED_AT: Final = 1_000_000
 _MAX_BYTES: Final = 8_000_000
 """More than any model reads at once: two million tokens of four characters."""
-
-
-class GivenPrompt(NamedTuple):
-    """A prompt, the part of it whose mentions are followed, and what is shown with it."""
-
-    text: str
-    typed: str
-    media: tuple[MediaBlock, ...] = ()
-
-    @classmethod
-    def of(cls, prompt: Prompt, typed: str) -> GivenPrompt:
-        """Return a prompt that was stored, of which a person typed a part."""
-        if isinstance(prompt, str):
-            return cls(prompt, typed)
-        from amplifier_sdk.content import TextBlock  # with the runtime
-
-        texts: list[str] = []
-        media: list[MediaBlock] = []
-        for part in prompt:
-            if isinstance(part, str):
-                texts.append(part)
-            elif isinstance(part, TextBlock):
-                texts.append(part.text)
-            else:
-                media.append(part)
-        return cls("".join(texts), typed, tuple(media))
-
-    @property
-    def shown(self) -> Prompt:
-        """The text with what is shown with it, as a session takes them."""
-        if self.media:
-            return [self.text, *self.media]
-        return self.text
 
 
 def read_prompt(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amplifier.app.plans.base_plans import PlanOptions
+from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.selection import SelectedSession, SessionSelector
 from amplifier.cli._approval import Consent
@@ -28,7 +29,6 @@ from amplifier.cli._people import plain
 from amplifier.cli._question_texts import tell_question
 from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._silence import SilenceReport
-from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry

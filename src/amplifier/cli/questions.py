@@ -173,9 +173,9 @@ def _continue(ctx: click.Context, session_id: str, later: LaterTurn) -> None:
     """Continue the turn of a session, as `run` would."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.plans.base_plans import PlanOptions
+    from amplifier.app.sessions.given_prompts import GivenPrompt
     from amplifier.app.sessions.selection import SessionSelector
     from amplifier.cli._approval import Consent
-    from amplifier.cli._stdin import GivenPrompt
     from amplifier.cli._turns import answer as play
     from amplifier_kit.files.locks import LockedError
     from amplifier_sdk.assessments import EDITS
