@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Final, Literal, TypeAlias
 
@@ -40,14 +40,18 @@ def kind_of(option: str) -> OptionKind:
 
 
 async def choose(
-    ask: AskEditor, call: JSONObject, options: Sequence[tuple[str, OptionKind]]
+    ask: AskEditor,
+    call: JSONObject,
+    options: Iterable[str],
+    kind: Callable[[str], OptionKind] = kind_of,
 ) -> int | None:
     """Return the number of the option that the person chose; `None` for whatever else the editor says.
 
     Args:
         ask: asks the editor.
         call: the call that is asked about, as the editor shows it.
-        options: their names, which may hold what a model chose, and what each does.
+        options: their names, which may hold what a model chose.
+        kind: says what each does.
 
     Raises:
         RpcError: the editor cannot ask.
@@ -56,15 +60,15 @@ async def choose(
         {
             "optionId": str(number),
             "name": one_line(escaped(name, kept="")),
-            "kind": kind,
+            "kind": kind(name),
         }
-        for number, (name, kind) in enumerate(options)
+        for number, name in enumerate(options)
     ]
     answer = await ask({"toolCall": call, "options": offered})
     outcome = as_object(as_object(answer).get("outcome"))
     if outcome.get("outcome") != "selected":
         return None
-    for number in range(len(options)):
+    for number in range(len(offered)):
         if outcome.get("optionId") == str(number):
             return number
     return None
@@ -108,9 +112,7 @@ class EditorApproval:
         await anyio.lowlevel.checkpoint()
         shown = await self._shown(prompt)
         try:
-            chosen = await choose(
-                self.ask, shown, [(option, kind_of(option)) for option in options]
-            )
+            chosen = await choose(self.ask, shown, options)
         except RpcError as error:
             raise ApprovalUnavailableError(
                 f"the editor did not ask: {error}"

@@ -81,9 +81,7 @@ class AcpSession:
     def __attrs_post_init__(self) -> None:
         self._approval = EditorApproval(self.editor.ask)
         if self.later is not None:
-            store = self.selected.store
-            assert store is not None  # else nothing could wait
-            self._waiting = WaitingTurn(self.later, self.selected, store, self.editor)
+            self._waiting = WaitingTurn(self.later, self.selected, self.editor)
         # One place: a second prompt is refused before it comes here.
         self._prompts, self._asked = anyio.create_memory_object_stream[_Prompted](1)
 

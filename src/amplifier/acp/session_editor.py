@@ -91,6 +91,10 @@ class EditorModes:
             await self.send({**update, "currentModeId": self.current})
 
 
+def _strict() -> SinkRedactor:
+    return SinkRedactor(StrictRedactor())
+
+
 @attrs.define(eq=False)
 class SessionEditor:
     """Shows a session, and what its modules say to the person as part of the conversation.
@@ -105,13 +109,12 @@ class SessionEditor:
     ask: AskEditor
     places: Places
     modes: EditorModes = attrs.field(init=False)
-    _redactor: SinkRedactor = attrs.field(init=False)
+    _redactor: SinkRedactor = attrs.field(factory=_strict, init=False)
     # An editor cannot place what comes before it knows the session.
     _held: list[str] | None = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.modes = EditorModes(self.send)
-        self._redactor = SinkRedactor(StrictRedactor())
 
     async def show_message(
         self, message: str, level: str = "info", source: str = "hook"
@@ -144,9 +147,8 @@ class SessionEditor:
 
     def view(self, opened: OpenSession | None = None) -> CallView:
         """Return what shows the calls of the session; what is stored of them, while it is not open, has no secrets."""
-        if opened is None:
-            redactor = SinkRedactor(StrictRedactor())
-        else:
+        redactor = _strict()
+        if opened is not None:
             redactor = redactor_of(opened.session.coordinator)
         places = self.places
         return CallView(

@@ -28,7 +28,6 @@ from amplifier.app.sessions.opened import OpenSession, open_session
 from amplifier.app.sessions.selection import SelectedSession, opening_notices
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.reader import read_history
-from amplifier.app.store.store import ProjectSessions
 from amplifier.kernel.groups import open_group
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.rpc.frames import RpcError
@@ -56,15 +55,13 @@ class WaitingTurn:
 
     Args:
         later: the turn.
-        selected: the session.
-        store: where that is stored.
+        selected: the session, which is stored.
         editor: its editor.
         running: the turn while it is continued.
     """
 
     later: LaterTurn
     selected: SelectedSession
-    store: ProjectSessions
     editor: SessionEditor
     running: RunningTurn | None = attrs.field(default=None, init=False)
     _questions: _Questions = attrs.field(init=False)
@@ -72,8 +69,9 @@ class WaitingTurn:
     _asking: anyio.CancelScope = attrs.field(factory=anyio.CancelScope, init=False)
 
     def __attrs_post_init__(self) -> None:
+        assert self.selected.store is not None  # else nothing could wait
         self._questions = _Questions(
-            store=FileSessionStore(self.store),
+            store=FileSessionStore(self.selected.store),
             session_id=self.selected.record.session_id,
             later=self.later,
             editor=self.editor,
@@ -84,7 +82,8 @@ class WaitingTurn:
         for line in (*self.selected.notices, _WAITS):
             await self.editor.tell(line)
         if is_replayed:
-            folder = self.store.folder(self.selected.record.session_id)
+            files = self._questions.store.files
+            folder = files.folder(self.selected.record.session_id)
             history = await to_thread.run_sync(read_history, folder)
             for update in replayed_waiting(history, self.editor.view()):
                 await self.editor.send(update)
@@ -140,7 +139,7 @@ class WaitingTurn:
         opening = open_session(
             self.selected.composition,
             record=self.selected.record,
-            store=self.store,
+            store=self.selected.store,
             display=self.editor,
             accepted=frozenset(self.later.accepted),
             shown=SHOWN,
@@ -270,9 +269,7 @@ class _Questions:
         # what a tool asks for is its own to name
         kind = kind_of if question.schema is None else _kind_of_choice
         try:
-            chosen = await choose(
-                self.editor.ask, shown, [(option, kind(option)) for option in answers]
-            )
+            chosen = await choose(self.editor.ask, shown, answers, kind)
         except RpcError as error:
             await self.editor.tell(f"the editor did not ask: {error}")
             return None
