@@ -21,6 +21,7 @@ from anyio import to_thread
 from amplifier.cli._diffs import coloured_diff, wrapped_beside
 from amplifier.cli._question_texts import value_from
 from amplifier.cli._terminal import alert, one_line
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.terminal import has_colour
 from amplifier_sdk.assessments import EDITS
 from amplifier_sdk.contracts import ApprovalSystem
@@ -127,7 +128,7 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
         raise ApprovalUnavailableError(
             f"there is no terminal to ask at; {_FLAGS}"
         ) from error
-    try:
+    with closing_handle(descriptor):
         import termios  # where there is no terminal there may be no such module
 
         # A background job that reads its terminal is stopped by the system, and would
@@ -140,8 +141,6 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
         termios.tcflush(descriptor, termios.TCIFLUSH)
         with open(descriptor, "w", errors="backslashreplace", closefd=False) as screen:
             yield descriptor, screen
-    finally:
-        os.close(descriptor)
 
 
 def _question(prompt: str, options: Sequence[str], timeout: float, default: str) -> str:

@@ -20,6 +20,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import NEW
 
 __all__ = [
@@ -196,11 +197,8 @@ def _opened(name: str, dir_fd: int) -> Iterator[int | None]:
         raise OSError(errno.EINVAL, "not a regular file", name)
     # opened for writing although nothing is written: a rename asks for the
     # folder's permission alone, and would replace a file that is read-only
-    handle = os.open(name, _PROBE, dir_fd=dir_fd)
-    try:
+    with closing_handle(os.open(name, _PROBE, dir_fd=dir_fd)) as handle:
         yield handle
-    finally:
-        os.close(handle)
 
 
 def _require_free(name: str, dir_fd: int) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import READ
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.wildcards import name_regex
@@ -260,10 +261,8 @@ def _read(name: str, directory: int) -> bytes:
         handle = os.open(name, READ, dir_fd=directory)
     except OSError:
         return b""
-    try:
+    with closing_handle(handle):
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return b""
         with open(handle, "rb", closefd=False) as file:
             return file.read(_MAX_BYTES)
-    finally:
-        os.close(handle)

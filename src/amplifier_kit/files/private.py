@@ -17,6 +17,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.atomic import write_atomically
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST, READ
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -88,12 +89,10 @@ class PrivateFile:
             handle = os.open(self.path.name, READ, dir_fd=folder)
         except FileNotFoundError:
             return None
-        try:
+        with closing_handle(handle):
             require_private(self.path, os.fstat(handle))
             with open(handle, "rb", closefd=False) as file:
                 data = file.read(_MAX_BYTES + 1)
-        finally:
-            os.close(handle)
         try:
             if len(data) > _MAX_BYTES:
                 raise ValueError(f"has more than {_MAX_BYTES} bytes")
@@ -113,8 +112,7 @@ def open_private_folder(path: Path) -> Iterator[int]:
         PrivateFileError: somebody else may write it.
         OSError: it cannot be opened; its last part is a link.
     """
-    folder = os.open(path, LIST)
-    try:
+    with closing_handle(os.open(path, LIST)) as folder:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
             raise PrivateFileError(path, "belongs to somebody else")
@@ -125,8 +123,6 @@ def open_private_folder(path: Path) -> Iterator[int]:
                 path, "can be written by others; run: chmod go-w on it"
             )
         yield folder
-    finally:
-        os.close(folder)
 
 
 def require_private(path: Path, status: os.stat_result) -> None:

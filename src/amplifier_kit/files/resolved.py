@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST, READ
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import (
@@ -161,17 +162,14 @@ class ResolvedPath:
             handle = os.open(".", LIST, dir_fd=self.directory)
         except OSError:
             return ""  # a hint is not worth another error
-        try:
-            with os.scandir(handle) as entries:
-                return did_you_mean(
-                    self.name,
-                    [
-                        printable(entry.name)
-                        for entry in islice(entries, _MAX_NAMES_COMPARED)
-                    ],
-                )
-        finally:
-            os.close(handle)
+        with closing_handle(handle), os.scandir(handle) as entries:
+            return did_you_mean(
+                self.name,
+                [
+                    printable(entry.name)
+                    for entry in islice(entries, _MAX_NAMES_COMPARED)
+                ],
+            )
 
 
 def printable(name: str) -> str:

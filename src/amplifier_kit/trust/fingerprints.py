@@ -18,6 +18,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST, READ
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -79,8 +80,7 @@ def fingerprint(
         OSError: the folder cannot be opened.
     """
     reader = _Reader()
-    handle = os.open(folder, LIST)
-    try:
+    with closing_handle(os.open(folder, LIST)) as handle:
         for item in items:
             if isinstance(item, DeclaredItem):
                 # sorted, so that a file in another order is no change
@@ -92,8 +92,6 @@ def fingerprint(
                 reader.read(handle, item.name, is_code=True)
             else:
                 reader.read(handle, item)
-    finally:
-        os.close(handle)
     return Fingerprint(items=reader.items, contents=reader.contents)
 
 
@@ -152,7 +150,7 @@ class _Reader:
         if handle is None:
             self.items[name] = "absent"
             return
-        try:
+        with closing_handle(handle):
             status = os.fstat(handle)
             if stat.S_ISDIR(status.st_mode):
                 self._folder(handle, name)
@@ -160,8 +158,6 @@ class _Reader:
                 self._file(handle, name, status)
             else:
                 raise UnreadableItemError(name, "is no plain file and no folder")
-        finally:
-            os.close(handle)
 
     def _folder(self, handle: int, name: str) -> None:
         self._count(name)

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final, Literal, TypeAlias
 import attrs
 
 from amplifier_kit.files.generated import is_generated
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST, PASS, READ
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import PathError
@@ -97,20 +98,16 @@ class Taker:
             BackupError: it cannot be copied.
         """
         *above, name = path_parts(path)
-        root = os.open("/", PASS)
         try:
-            handle = open_beneath(root, above)
+            with closing_handle(os.open("/", PASS)) as root:
+                handle = open_beneath(root, above)
         except FileNotFoundError:
             self._note(State(path=path, kind="absent"))
             return
         except OSError:
             return
-        finally:
-            os.close(root)
-        try:
+        with closing_handle(handle):
             self._take_name(path, name, handle, is_deep=is_deep)
-        finally:
-            os.close(handle)
 
     def _take_name(self, path: str, name: str, handle: int, *, is_deep: bool) -> None:
         try:

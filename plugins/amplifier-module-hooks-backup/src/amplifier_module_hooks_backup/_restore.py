@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import NEW, PASS
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_rules import path_parts
@@ -169,11 +170,8 @@ def _put_directory(handle: int, name: str) -> None:
 
 
 def _mode_of(handle: int, name: str) -> int:
-    inner = open_beneath(handle, (name,))
-    try:
+    with closing_handle(open_beneath(handle, (name,))) as inner:
         return stat.S_IMODE(os.fstat(inner).st_mode)
-    finally:
-        os.close(inner)
 
 
 def _remove(handle: int, name: str) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 import anyio
 
 from amplifier_kit.claude_plugins import HookEntry
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.private_append import open_private, write_whole
 from amplifier_kit.redaction import redactor_of
 from amplifier_module_hooks_shell._answers import HookOutput, read_ran
@@ -245,10 +246,7 @@ class TranscriptFile:
             )
             line = {"type": message.get("role"), "message": shown, "sessionId": session}
             lines.append(json.dumps(line, default=repr) + "\n")
-        handle = open_private(Path(self.path))
-        try:
+        with closing_handle(open_private(Path(self.path))) as handle:
             if anew:
                 os.ftruncate(handle, 0)
             write_whole(handle, "".join(lines).encode("ascii"))
-        finally:
-            os.close(handle)

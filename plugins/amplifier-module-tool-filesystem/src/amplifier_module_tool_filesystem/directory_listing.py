@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from amplifier_kit.files.gitignore import IgnoreRules
+from amplifier_kit.files.handles import closing_handle
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_module_tool_filesystem.walk import Budget, TreeEntry, walk_tree
@@ -131,25 +131,24 @@ def walk_directory(
     Raises:
         ToolError: the path leads outside, or to no directory that can be read.
     """
-    with workspace.readable.locate(path) as spot:
-        handle = spot.open_directory()
-        try:
-            is_protected = workspace.readable.rules.below(spot.path)
-            ignores = None
-            if with_rules:
-                ignores = _ignore_rules(workspace, spot.path)
-            walked = walk_tree(
-                handle,
-                budget,
-                # A protected directory is listed and not entered: its name is no
-                # secret, its content is.
-                lambda parts: enter(parts) and not is_protected(parts),
-                ignores=ignores,
-            )
-            with closing(walked):
-                yield DirectoryListing(spot.path, walked, is_protected, ignores)
-        finally:
-            os.close(handle)
+    with (
+        workspace.readable.locate(path) as spot,
+        closing_handle(spot.open_directory()) as handle,
+    ):
+        is_protected = workspace.readable.rules.below(spot.path)
+        ignores = None
+        if with_rules:
+            ignores = _ignore_rules(workspace, spot.path)
+        walked = walk_tree(
+            handle,
+            budget,
+            # A protected directory is listed and not entered: its name is no
+            # secret, its content is.
+            lambda parts: enter(parts) and not is_protected(parts),
+            ignores=ignores,
+        )
+        with closing(walked):
+            yield DirectoryListing(spot.path, walked, is_protected, ignores)
 
 
 def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
@@ -159,12 +158,9 @@ def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
     with (
         suppress(OSError, ToolError),
         workspace.readable.locate(str(workspace.directory)) as spot,
+        closing_handle(spot.open_directory()) as top,
     ):
-        top = spot.open_directory()
-        try:
-            return IgnoreRules.above(top, path.relative_to(workspace.directory).parts)
-        finally:
-            os.close(top)
+        return IgnoreRules.above(top, path.relative_to(workspace.directory).parts)
     # the place went away, or only a part of the working directory may be read
     return IgnoreRules()
 

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 import attrs
 
 from amplifier_kit.files.atomic import take_free_name
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.path_errors import (
     PathDeniedError,
     PathMissingError,
@@ -206,8 +207,7 @@ def _count(
     workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool
 ) -> int:
     """Count what is in a directory, and refuse to delete what is protected, or too much to check."""
-    handle = spot.open_directory()
-    try:
+    with closing_handle(spot.open_directory()) as handle:
         count = 0
         with closing(walk_tree(handle, budget, lambda _: recursive)) as walked:
             for entry in walked:
@@ -217,8 +217,6 @@ def _count(
                     if rule is not None:
                         shown = printable(f"{spot.given}/{'/'.join(entry.parts)}")
                         raise PathDeniedError(shown, rule, "write")
-    finally:
-        os.close(handle)
     if count and not recursive:
         raise ToolError(
             f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import READ
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_module_tool_filesystem.config import FilesystemConfig
@@ -183,10 +184,8 @@ class FileSearch:
         except OSError:
             file.skipped = "unreadable"
             return
-        try:
+        with closing_handle(handle):
             self._read(file, handle)
-        finally:
-            os.close(handle)
 
     def _read(self, file: _File, handle: int) -> None:
         status = os.fstat(handle)

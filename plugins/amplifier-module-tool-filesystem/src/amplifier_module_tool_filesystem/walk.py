@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import attrs
 from anyio.from_thread import check_cancelled
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST
 from amplifier_kit.files.path_errors import path_refusals
 from amplifier_kit.files.resolved import describe_kind, printable
@@ -186,15 +187,13 @@ def _below(
     except OSError:
         budget.miss_directory()
         return
-    try:
+    with closing_handle(inner):
         try:
             names = _names(inner, budget)
         except OSError:
             budget.miss_directory()
             return
         yield from _entries(inner, entry.parts, names, budget, enter, ignores)
-    finally:
-        os.close(inner)
 
 
 def _names(handle: int, budget: Budget) -> list[str]:

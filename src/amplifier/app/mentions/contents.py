@@ -12,6 +12,7 @@ import attrs
 
 from amplifier.app.mentions.resolver import MentionTarget
 from amplifier.app.mentions.scanner import LineRange
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.path_errors import PathError, PathMissingError
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
@@ -194,17 +195,13 @@ def _decoded(data: bytes, *, is_cut: bool) -> str:
 
 
 def _list(spot: ResolvedPath) -> PlaceContents:
-    handle = spot.open_directory()
-    try:
-        with os.scandir(handle) as entries:
-            # A link is listed as a file: following it could leave the folders that may
-            # be read.
-            names = [
-                ("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name)
-                for entry in entries
-            ]
-    finally:
-        os.close(handle)
+    with closing_handle(spot.open_directory()) as handle, os.scandir(handle) as entries:
+        # A link is listed as a file: following it could leave the folders that may
+        # be read.
+        names = [
+            ("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name)
+            for entry in entries
+        ]
     names.sort(key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))
     lines = [f"{kind:<4} {printable(name)}" for kind, name in names[:_MOST_ENTRIES]]
     note = ""

@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.gitignore import IgnoreRules
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import LIST
 
 __all__ = ["ProjectPaths", "branch_of"]
@@ -68,19 +69,14 @@ def _entries(folder: Path, parent: str, rules: IgnoreRules) -> list[tuple[str, b
     """Return the names of a folder that are not ignored, sorted, each with whether it is a folder."""
     parts = tuple(parent.split("/")[:-1])
     try:
-        handle = os.open(folder / parent, LIST)
+        with closing_handle(os.open(folder / parent, LIST)) as handle:
+            with os.scandir(handle) as entries:
+                names = sorted(
+                    (each.name, each.is_dir(follow_symlinks=False)) for each in entries
+                )
+            rules.load(handle, parts, [name for name, _ in names])
     except OSError:
         return []
-    try:
-        with os.scandir(handle) as entries:
-            names = sorted(
-                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries
-            )
-        rules.load(handle, parts, [name for name, _ in names])
-    except OSError:
-        return []
-    finally:
-        os.close(handle)
     return [
         (name, is_folder)
         for name, is_folder in names

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from amplifier.app.directories import is_below
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.errors import ConfigError
 
@@ -108,11 +109,8 @@ def clean_tree(folder: Path) -> None:
 
 def sync_folder(path: Path) -> None:
     """Write a folder's names to the disk, so that a rename in it survives a power loss."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
+    with closing_handle(os.open(path, os.O_RDONLY)) as handle:
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _walk(

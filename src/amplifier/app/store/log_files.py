@@ -25,6 +25,7 @@ from amplifier_kit.files.appendlog import (
     read_log,
 )
 from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.private_append import open_private, write_whole
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.stores import LogEntry, LogName, SessionLog
@@ -92,8 +93,7 @@ def append_entries(folder: Path, log: LogName, entries: Sequence[LogEntry]) -> N
     name, expected = _LOGS[log]
     file = folder / name
     payload = _lines(entries)
-    handle = open_private(file)
-    try:
+    with closing_handle(open_private(file)) as handle:
         end = os.fstat(handle).st_size
         if end and os.pread(handle, 1, end - 1) != b"\n":
             end = _mend(file, handle)
@@ -104,8 +104,6 @@ def append_entries(folder: Path, log: LogName, entries: Sequence[LogEntry]) -> N
         except OSError as error:
             os.ftruncate(handle, end)  # all of them or none
             raise AppendError(error, file, len(payload)) from error
-    finally:
-        os.close(handle)
 
 
 def replace_entries(folder: Path, log: LogName, content: SessionLog) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from prompt_toolkit.history import History
 
 from amplifier_kit.files.atomic import write_private
+from amplifier_kit.files.handles import closing_handle
 from amplifier_kit.files.private_append import make_folders, open_private, write_whole
 from amplifier_kit.redaction import StrictRedactor
 
@@ -55,11 +56,8 @@ class HistoryFile(History):
         line = json.dumps(StrictRedactor().redact_text(string)) + "\n"
         with suppress(OSError):
             make_folders(self._folder)
-            handle = open_private(self._folder / NAME)
-            try:
+            with closing_handle(open_private(self._folder / NAME)) as handle:
                 write_whole(handle, line.encode())
-            finally:
-                os.close(handle)
 
     def _read(self) -> list[str]:
         try:

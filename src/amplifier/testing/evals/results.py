@@ -15,6 +15,7 @@ from typing import Final, Self
 
 import attrs
 
+from amplifier_kit.files.handles import closing_handle
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
@@ -100,8 +101,7 @@ class ResultFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         # O_APPEND, so that two processes at one file lose nothing of each other's
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-        descriptor = os.open(path, flags, _MODE)
-        try:
+        with closing_handle(os.open(path, flags, _MODE)) as descriptor:
             data = path.read_bytes()
             if data and not data.endswith(b"\n"):
                 _write(descriptor, b"\n")
@@ -109,8 +109,6 @@ class ResultFile:
             for line in data.splitlines():
                 file._read(line)
             yield file
-        finally:
-            os.close(descriptor)
 
     def append(self, result: TrialResult) -> None:
         """Add a result, which a process that is killed after this has stored.
