@@ -180,7 +180,7 @@ def _move_from_folder(folder: Path, output: str) -> None:
     places = find_places()
     source = project_at(folder, places)
     if source.state == places.state:
-        raise ConfigError([Problem(str(folder), "it is this project")], subject="move")
+        raise ConfigError.of(str(folder), "it is this project", subject="move")
     moved = move_sessions(source, places)
     if not (moved.moved or moved.open or moved.taken):
         report_moved()

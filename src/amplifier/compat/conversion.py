@@ -28,9 +28,8 @@ __all__ = [
     "RequestWriter",
     "native_block",
     "native_call",
-    "native_info",
+    "native_description",
     "native_message",
-    "native_model",
     "native_request",
     "native_response",
     "original_block",
@@ -379,23 +378,16 @@ def original_call(call: chat.ToolCall) -> message_models.ToolCall:
 # -- what describes providers and models
 
 
-def native_info(info: object) -> chat.ProviderInfo:
-    """Return what an original provider says of itself as the SDK's."""
-    if isinstance(info, chat.ProviderInfo):
+def native_description(info: object, cls: type[T]) -> T:
+    """Return what an original provider says of itself or of a model as the SDK's."""
+    if isinstance(info, cls):
         return info
-    return from_json(cast("JSONValue", plain_copy(info)), chat.ProviderInfo)
+    return from_json(cast("JSONValue", plain_copy(info)), cls)
 
 
 def original_info(info: chat.ProviderInfo) -> models.ProviderInfo:
     """Return what a provider says of itself as the original's model."""
     return models.ProviderInfo.model_validate(to_json(info))
-
-
-def native_model(info: object) -> chat.ModelInfo:
-    """Return a model's description as the SDK's."""
-    if isinstance(info, chat.ModelInfo):
-        return info
-    return from_json(cast("JSONValue", plain_copy(info)), chat.ModelInfo)
 
 
 def original_model(info: chat.ModelInfo) -> models.ModelInfo:

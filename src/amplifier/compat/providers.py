@@ -7,8 +7,7 @@ from typing import Protocol, cast
 
 from amplifier.compat.conversion import (
     RequestWriter,
-    native_info,
-    native_model,
+    native_description,
     native_request,
     native_response,
     original_call,
@@ -63,11 +62,12 @@ class AdaptedProvider:
 
     def get_info(self) -> chat.ProviderInfo:
         """Say what the provider is."""
-        return native_info(self.original.get_info())
+        return native_description(self.original.get_info(), chat.ProviderInfo)
 
     async def list_models(self) -> list[chat.ModelInfo]:
         """List the models on offer."""
-        return [native_model(model) for model in await self.original.list_models()]
+        listed = await self.original.list_models()
+        return [native_description(model, chat.ModelInfo) for model in listed]
 
     async def complete(
         self, request: chat.ChatRequest, /, **options: object

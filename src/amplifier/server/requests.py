@@ -20,7 +20,6 @@ __all__ = [
     "Priority",
     "QuestionAnswer",
     "answer_to",
-    "last_event",
     "limit_of",
     "no_session",
     "search_of",
@@ -31,7 +30,6 @@ Priority: TypeAlias = Literal["high", "normal", "low"]
 """How soon a turn begins: each is ten minutes ahead of the next one."""
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_MAX_DIGITS: Final = 18
 _MAX_LISTED: Final = 200
 _MAX_TEXT: Final = 200
 
@@ -126,18 +124,6 @@ def session_id_of(request: Request) -> str:
 def no_session() -> RequestError:
     """Return the error of a session that is not there, or that is another tenant's."""
     return RequestError(404, "not_found", "There is no such session")
-
-
-def last_event(request: Request) -> int:
-    """Return the number of the last event that the reader has.
-
-    Raises:
-        RequestError: it is no number.
-    """
-    text = request.headers.get("last-event-id", "0")
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
-        raise RequestError(400, "unknown_event", "Last-Event-ID is no number")
-    return int(text)
 
 
 def limit_of(request: Request) -> int:

@@ -40,7 +40,6 @@ from amplifier.server.requests import (
     Priority,
     QuestionAnswer,
     answer_to,
-    last_event,
     limit_of,
     no_session,
     search_of,
@@ -52,7 +51,7 @@ from amplifier.server.stores import ServerStores, Tenant
 from amplifier.server.turns import TurnEngine, store_prompt
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
-from amplifier.serving.event_stream import EventStreamResponse, require_room
+from amplifier.serving.event_stream import EventStreamResponse, last_event, require_room
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics

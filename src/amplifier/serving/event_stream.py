@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 import anyio
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -22,9 +23,12 @@ __all__ = [
     "EventStreamResponse",
     "ReadableLog",
     "StreamHost",
+    "last_event",
     "require_room",
     "until_disconnected",
 ]
+
+_MAX_DIGITS: Final = 18
 
 
 class ReadableLog(Protocol):
@@ -133,6 +137,18 @@ class EventStreamResponse(Response):
             self._is_sending = False
             self._pieces += 1
         await send({"type": "http.response.body", "body": b""})
+
+
+def last_event(request: Request) -> int:
+    """Return the number of the last event that the reader has.
+
+    Raises:
+        RequestError: it is no number.
+    """
+    text = request.headers.get("last-event-id", "0")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise RequestError(400, "unknown_event", "Last-Event-ID is no number")
+    return int(text)
 
 
 def require_room(host: StreamHost, client: Client) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
-from amplifier.serving.event_stream import EventStreamResponse, require_room
+from amplifier.serving.event_stream import EventStreamResponse, last_event, require_room
 from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.operations import EVENT_STREAM, Operation
 from amplifier.serving.prompts import PromptParts, read_prompt
@@ -32,7 +32,6 @@ __all__ = [
     "TurnRequest",
 ]
 
-_MAX_DIGITS: Final = 18
 EVENT_FRAME: Final[JSONObject] = {
     "type": "object",
     "properties": {
@@ -241,10 +240,7 @@ def _turn(request: Request, client: Client) -> RequestedTurn:
 
 def _last_event(request: Request, turn: RequestedTurn) -> int:
     """Return the number of the last event that the reader has."""
-    text = request.headers.get("last-event-id", "0")
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
-        raise RequestError(400, "unknown_event", "Last-Event-ID is no number")
-    number = int(text)
+    number = last_event(request)
     if number > turn.log.last:
         raise RequestError(
             404, "unknown_event", f"The turn has no event after {turn.log.last} so far"

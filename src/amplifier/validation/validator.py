@@ -194,9 +194,8 @@ def _refuse_unknown_type(kind: str | None) -> None:
     known = [each.name for each in KINDS]
     if kind is not None and kind not in known:
         hint = did_you_mean(kind, known) or f"; known: {', '.join(known)}"
-        raise ConfigError(
-            [Problem("type", f"there is no module type {kind!r}{hint}")],
-            subject="validation",
+        raise ConfigError.of(
+            "type", f"there is no module type {kind!r}{hint}", subject="validation"
         )
 
 

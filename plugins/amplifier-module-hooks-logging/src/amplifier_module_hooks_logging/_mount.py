@@ -20,7 +20,6 @@ from amplifier_module_hooks_logging._writer import SessionLogWriter
 from amplifier_sdk import ConfigError, Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.decisions import HOOK_DECIDED
-from amplifier_sdk.errors import Problem
 from amplifier_sdk.events import (
     ALL_EVENTS,
     DEPRECATED_EVENTS,
@@ -187,7 +186,8 @@ def _check(template: str) -> None:
     elif problem is None and "session_id" not in [name for name, *_ in fields]:
         problem = "needs {session_id}, else all sessions write one file"
     if problem is not None:
-        raise ConfigError(
-            [Problem("session_log_template", f"{problem}; got {template!r}")],
+        raise ConfigError.of(
+            "session_log_template",
+            f"{problem}; got {template!r}",
             subject="configuration of hooks-logging",
         )

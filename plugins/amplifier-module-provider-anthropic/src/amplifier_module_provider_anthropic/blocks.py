@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_text
 from amplifier_sdk.arguments import Arguments, read_arguments
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import (
@@ -217,7 +218,4 @@ class ArrivingBlock:
         return self.names.get(name, name)
 
     def _said(self, field: str) -> str:
-        value = self.start.get(field)
-        if isinstance(value, str):
-            return value
-        return ""
+        return as_text(self.start.get(field))

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import attrs
 
-from amplifier_kit.open_data import as_object
+from amplifier_kit.open_data import as_object, as_text
 from amplifier_kit.vendors import storable
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ToolCall
@@ -134,7 +134,4 @@ def arguments_of(piece: Mapping[str, JSONValue]) -> str:
 
 def text_of(values: Mapping[str, JSONValue], key: str) -> str:
     """Return a text out of an object; empty if there is none."""
-    value = values.get(key)
-    if isinstance(value, str):
-        return value
-    return ""
+    return as_text(values.get(key))

@@ -27,7 +27,7 @@ from amplifier.app.store.stored_questions import read_questions, void_questions
 from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.convert import to_json
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _read(data: bytes, session_id: str) -> LaterTurn:
     try:
         written = json.loads(data)
     except ValueError as error:
-        raise ConfigError([Problem("", str(error))], subject=subject) from error
+        raise ConfigError.of("", str(error), subject=subject) from error
     return read_config(LaterTurn, written, subject=subject)
 
 

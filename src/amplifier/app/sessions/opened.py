@@ -415,7 +415,7 @@ def _require_unserved(record: SessionRecord, places: Places) -> None:
             "a turn of it waits at a server: answer what it asks ('amplifier questions'),"
             " or cancel it there"
         )
-        raise ConfigError([Problem("session", told)], subject=record.session_id)
+        raise ConfigError.of("session", told, subject=record.session_id)
 
 
 def _recorded(kept: KeptSession | None, turn_id: str | None) -> RecordedTurn | None:
@@ -532,4 +532,4 @@ def _require_tool(names: Sequence[str], name: str) -> None:
         problem = (
             f"no such tool is mounted; mounted: {known}{did_you_mean(name, names)}"
         )
-        raise ConfigError([Problem(f"tool {name!r}", problem)], subject="session")
+        raise ConfigError.of(f"tool {name!r}", problem, subject="session")

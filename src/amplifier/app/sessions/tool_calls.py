@@ -12,7 +12,7 @@ from amplifier.app.sessions.composition import Composition
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.effects import EFFECTS, effects_of
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
+from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
@@ -111,10 +111,8 @@ def require_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
             did_you_mean(name, list(tools))
             or f"; mounted: {', '.join(sorted(tools)) or 'none'}"
         )
-        raise ConfigError(
-            [Problem(name, f"no such tool is mounted{hint}")],
-            subject="choice of a tool",
-        )
+        told = f"no such tool is mounted{hint}"
+        raise ConfigError.of(name, told, subject="choice of a tool")
     return tools[name]
 
 

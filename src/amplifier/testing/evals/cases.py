@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from amplifier_kit.files.documents import read_document
 from amplifier_sdk.convert import converter
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["EvalCase", "load_cases"]
@@ -85,9 +85,7 @@ def load_cases(
         if not rows:
             raise ValueError("there is no case in it")
     except ValueError as error:
-        raise ConfigError(
-            [Problem("", str(error))], subject=f"file {str(path)!r}"
-        ) from error
+        raise ConfigError.of("", str(error), subject=f"file {str(path)!r}") from error
     return tuple(_case(attrs.asdict(each, recurse=False)) for each in rows)
 
 

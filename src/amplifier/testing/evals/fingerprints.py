@@ -25,7 +25,7 @@ from uuid import UUID
 import attrs
 
 from amplifier.agent.agent import Agent
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.tools import FunctionTool
 
@@ -173,14 +173,10 @@ class Describer:
     def _opaque(self, value: object, path: str) -> object:
         if not self._version:
             what = _name(type(value))
-            raise ConfigError(
-                [
-                    Problem(
-                        path,
-                        f"a change of this {what} cannot be seen; give the experiment a version=, and another one"
-                        " whenever it changes",
-                    )
-                ],
+            raise ConfigError.of(
+                path,
+                f"a change of this {what} cannot be seen; give the experiment a version=, and another one"
+                " whenever it changes",
                 subject="experiment",
             )
         return "opaque"

@@ -14,7 +14,7 @@ from amplifier.testing.evals.intervals import Interval, mean_interval, wilson
 from amplifier.testing.evals.results import TrialResult
 from amplifier.testing.evals.tables import percent, percents, range_text, text_table
 from amplifier_sdk.convert import from_json, to_json
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.values import Value
 
 __all__ = ["CaseSummary", "EvalReport", "Mean"]
@@ -192,9 +192,8 @@ class EvalReport(Value):
         try:
             return from_json(json.loads(Path(path).read_bytes()), EvalReport)
         except ValueError as error:
-            raise ConfigError(
-                [Problem("", f"it is no report: {error}")],
-                subject=f"file {str(path)!r}",
+            raise ConfigError.of(
+                "", f"it is no report: {error}", subject=f"file {str(path)!r}"
             ) from error
 
 
