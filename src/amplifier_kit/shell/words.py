@@ -71,6 +71,7 @@ class Variable:
     is_pattern: bool = False
 
 
+@attrs.frozen(eq=False)
 class WordReader:
     """Reads words.
 
@@ -79,11 +80,8 @@ class WordReader:
         certain: those that are set for certain where the reader is; the others may be empty.
     """
 
-    def __init__(
-        self, variables: Mapping[str, Variable], certain: AbstractSet[str]
-    ) -> None:
-        self._variables = variables
-        self._certain = certain
+    _variables: Mapping[str, Variable]
+    _certain: AbstractSet[str]
 
     def read(self, node: Node) -> Word:
         """Return a word with its values."""

@@ -123,6 +123,7 @@ class _Wanted:
     trail: tuple[Path, ...]
 
 
+@attrs.frozen(eq=False)
 class MentionLoader:
     """Loads what texts mention.
 
@@ -131,13 +132,8 @@ class MentionLoader:
         limits: how much is loaded; default that of the settings.
     """
 
-    def __init__(
-        self,
-        resolver: MentionResolver | None = None,
-        limits: MentionSettings | None = None,
-    ) -> None:
-        self.resolver: Final = resolver or MentionResolver()
-        self.limits: Final = limits or MentionSettings()
+    resolver: MentionResolver = attrs.field(factory=MentionResolver)
+    limits: MentionSettings = attrs.field(factory=MentionSettings)
 
     def load_mentions(
         self,

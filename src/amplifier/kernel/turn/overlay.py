@@ -46,17 +46,13 @@ def _appended(
 
 
 @final
+@attrs.frozen(eq=False, repr=False)
 class _Overlay(Sequence[Message]):
     """The first messages of a sequence, and others behind them."""
 
-    __slots__ = ("_added", "_base", "_shown")
-
-    def __init__(
-        self, base: Sequence[Message], kept: int, added: tuple[Message, ...]
-    ) -> None:
-        self._base = base
-        self._shown = kept
-        self._added = added
+    _base: Sequence[Message]
+    _shown: int
+    _added: tuple[Message, ...]
 
     def __len__(self) -> int:
         return self._shown + len(self._added)
