@@ -34,9 +34,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(
-        BackupConfig, config, subject="configuration of hooks-backup"
-    )
+    settings = read_config(BackupConfig, config, subject=f"configuration of {_NAME}")
     parent = Backups.OPEN.get(coordinator.parent_id or "")
     # One store for a family: the person undoes a turn, whichever agent changed the
     # file.

@@ -45,9 +45,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(
-        LoggingConfig, config, subject="configuration of hooks-logging"
-    )
+    settings = read_config(LoggingConfig, config, subject=f"configuration of {_NAME}")
     writer = SessionLogWriter(
         log_path(settings.session_log_template, coordinator),
         coordinator.session_id,

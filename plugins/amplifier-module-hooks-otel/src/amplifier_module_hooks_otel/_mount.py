@@ -69,9 +69,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(
-        TelemetryConfig, config, subject="configuration of hooks-otel"
-    )
+    settings = read_config(TelemetryConfig, config, subject=f"configuration of {_NAME}")
     try:
         export = find_export()
     except MissingExporterError:  # `on_session_ready` says so

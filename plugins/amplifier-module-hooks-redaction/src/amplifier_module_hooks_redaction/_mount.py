@@ -30,9 +30,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(
-        RedactionConfig, config, subject="configuration of hooks-redaction"
-    )
+    settings = read_config(RedactionConfig, config, subject=f"configuration of {_NAME}")
     finders = (personal_details,) if "pii-basic" in settings.rules else ()
     # Sinks never get a secret, whatever is chosen for events.
     sinks = StrictRedactor(finders=finders, allowlist=settings.allowlist)

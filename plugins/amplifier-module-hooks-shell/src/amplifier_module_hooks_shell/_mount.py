@@ -37,9 +37,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit, or a hook of a plugin cannot be read.
     """
-    settings = read_config(
-        ShellHooksConfig, config, subject="configuration of hooks-shell"
-    )
+    settings = read_config(ShellHooksConfig, config, subject=f"configuration of {NAME}")
     surroundings = HookEnvironment(coordinator, settings)
     coordinator.register_cleanup(
         partial(run_blocking, surroundings.remove, name="hooks-shell.remove")

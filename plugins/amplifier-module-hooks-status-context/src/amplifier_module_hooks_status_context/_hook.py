@@ -42,7 +42,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         ConfigError: the configuration does not fit.
     """
     settings = read_config(
-        StatusContextConfig, config, subject="configuration of hooks-status-context"
+        StatusContextConfig, config, subject=f"configuration of {_NAME}"
     )
     status = _Status(coordinator, settings)
     unregister = coordinator.hooks.register(

@@ -55,7 +55,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         ConfigError: the configuration does not fit.
     """
     settings = read_config(
-        StreamingUIConfig, config, subject="configuration of hooks-streaming-ui"
+        StreamingUIConfig, config, subject=f"configuration of {_NAME}"
     )
     shown = coordinator.get_capability(SHOWN)
     if not isinstance(shown, frozenset):
