@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -149,15 +150,7 @@ class AcpSession:
                     await self._announced.wait()
                     await self._waiting.settle()
                     self._waiting = None
-                opening = open_session(
-                    self.selected.composition,
-                    record=self.selected.record,
-                    store=self.selected.store,
-                    display=self.editor,
-                    approval=self._approval,
-                    shown=SHOWN,
-                )
-                async with opening as opened:
+                async with self._opening() as opened:
                     await self._begin(opened)
                     if is_known:
                         await self.announce()
@@ -178,6 +171,16 @@ class AcpSession:
                 self._running.ended.set()
             self._prompts.close()
             self._asked.close()
+
+    def _opening(self) -> AbstractAsyncContextManager[OpenSession]:
+        return open_session(
+            self.selected.composition,
+            record=self.selected.record,
+            store=self.selected.store,
+            display=self.editor,
+            approval=self._approval,
+            shown=SHOWN,
+        )
 
     async def _begin(self, opened: OpenSession) -> None:
         talk = Talk.of(opened)
