@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast, get_args
 
+import attrs
+
 from amplifier.kernel.hooks.decisions import DecisionProcessor
 from amplifier_sdk.content import ContentBlock, block_to_dict
 from amplifier_sdk.contracts import ContextManager, Provider
@@ -30,20 +32,13 @@ _SHOWN_IN_RESULTS: Final = frozenset(
 )
 
 
+@attrs.frozen(eq=False, repr=False)
 class LoopContext:
     """The mounted context under another name: all that it has is there."""
 
-    __slots__ = ("_context", "_decisions", "_delivery")
-
-    def __init__(
-        self,
-        context: ContextManager,
-        decisions: DecisionProcessor,
-        delivery: PromptDelivery | None = None,
-    ) -> None:
-        self._context = context
-        self._decisions = decisions
-        self._delivery = delivery
+    _context: ContextManager
+    _decisions: DecisionProcessor
+    _delivery: PromptDelivery | None = None
 
     async def add_message(self, message: MessageDict, /) -> None:
         """Append a message, and behind it the injections that waited for it."""

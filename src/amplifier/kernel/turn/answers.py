@@ -16,7 +16,6 @@ from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.content import ContentBlock, ToolCallBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
-from amplifier_sdk.limits import Limits
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["StreamReader", "answer_of", "late_error"]
@@ -28,6 +27,7 @@ ARMED_ANEW: Final = 0.01
 """The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""
 
 
+@attrs.define(eq=False, repr=False)
 class StreamReader:
     """Reads a stream to its `ChatResponse` under two deadlines.
 
@@ -38,25 +38,15 @@ class StreamReader:
         name: what errors call the provider.
         scope: the one that is entered around `read`; it gets the deadlines.
         total: seconds for all of it.
-        limits: has the seconds that the provider may be silent.
+        idle: seconds that the provider may be silent.
     """
 
-    __slots__ = ("_end", "_idle", "_name", "_scope", "_stream", "_total")
-
-    def __init__(
-        self,
-        stream: _Items,
-        name: str,
-        scope: anyio.CancelScope,
-        total: float,
-        limits: Limits,
-    ) -> None:
-        self._stream = stream
-        self._name = name
-        self._scope = scope
-        self._total = total
-        self._idle: float = limits.provider_idle_timeout
-        self._end = inf
+    _stream: _Items
+    _name: str
+    _scope: anyio.CancelScope
+    _total: float
+    _idle: float
+    _end: float = attrs.field(default=inf, init=False)
 
     async def read(self, deliver: _Deliver) -> ChatResponse:
         """Read to the end.

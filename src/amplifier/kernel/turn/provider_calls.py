@@ -315,7 +315,7 @@ class ProviderCaller:
             call.name,
             call.foreign.scope,
             call.total,
-            self.budget.limits,
+            self.budget.limits.provider_idle_timeout,
         )
         return call.reader.read(partial(self._deliver, call.blocks))
 
