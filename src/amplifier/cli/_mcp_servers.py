@@ -96,6 +96,8 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 
     Each is started for a moment; one of a project's folder only once you trust it.
     """
+    from amplifier.app.mcp.look import is_read
+
     composition = _composition(ctx)
     found = _look(ctx, composition, timeout)
     if output == "json":
@@ -118,7 +120,11 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
     for server in found.servers:
         if server.problem is not None:
             notice(f"{one_line(server.name, 60)}: {one_line(server.problem, 300)}")
-    _tell_unread(found, composition)
+    is_offered = any(server.declared_by == "project" for server in found.servers)
+    if is_offered and (found.pending or not is_read(composition)):
+        notice("What this folder's files declare is not used: amplifier mcp add")
+    elif not is_read(composition):
+        notice("Sessions do not connect to them: amplifier mcp add NAME …")
 
 
 @click.command("show")
@@ -291,16 +297,6 @@ def _look(ctx: click.Context, composition: Composition, timeout: float) -> Serve
     from amplifier.app.mcp.look import look_at_servers
 
     return run_quietly(ctx, partial(look_at_servers, composition, timeout))
-
-
-def _tell_unread(found: ServersLook, composition: Composition) -> None:
-    from amplifier.app.mcp.look import is_read
-
-    is_offered = any(server.declared_by == "project" for server in found.servers)
-    if is_offered and (found.pending or not is_read(composition)):
-        notice("What this folder's files declare is not used: amplifier mcp add")
-    elif not is_read(composition):
-        notice("Sessions do not connect to them: amplifier mcp add NAME …")
 
 
 def _declared_by(server: ShownServer) -> str:

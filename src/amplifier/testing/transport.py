@@ -162,13 +162,12 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
             kind = _STREAM
         else:
             kind = _JSON
+        headers = httpx2.Headers({"content-type": kind})
+        headers.update(answer.headers)
         stream = _Stream(answer.parts)
         self._streams.append(stream)
         return httpx2.Response(
-            answer.status,
-            headers={"content-type": kind, **_lowered(answer.headers)},
-            stream=stream,
-            request=request,
+            answer.status, headers=headers, stream=stream, request=request
         )
 
     async def aclose(self) -> None:
@@ -190,10 +189,6 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         if isinstance(step, HttpAnswer):
             return step
         return step(request)
-
-
-def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
 
 
 async def _pass(part: HttpPart) -> bytes:

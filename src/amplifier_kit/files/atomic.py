@@ -175,14 +175,13 @@ def write_private(path: Path, data: bytes) -> WriteOutcome:
     Raises:
         OSError: it is a link or no regular file, or the system refuses; the old file is untouched.
     """
-    folder = os.open(path.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        return write_atomically(path.name, data, dir_fd=folder, mode=0o600)
-    except OSError as error:
-        # A write names no file, and a rename one that is gone.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(folder)
+    flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+    with closing_handle(os.open(path.parent, flags)) as folder:
+        try:
+            return write_atomically(path.name, data, dir_fd=folder, mode=0o600)
+        except OSError as error:
+            # A write names no file, and a rename one that is gone.
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager

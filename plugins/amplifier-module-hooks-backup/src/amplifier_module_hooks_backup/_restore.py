@@ -117,8 +117,7 @@ def _telling(state: State) -> Iterator[None]:
 def _directory_of(state: State) -> Iterator[tuple[int, str]]:
     """Open the directory of a path, and make it where it is missing; a link on the way there is refused."""
     *above, name = path_parts(state.path)
-    root = os.open("/", PASS)
-    handle = root
+    handle = os.open("/", PASS)
     try:
         for part in above:
             if state.kind != "absent":

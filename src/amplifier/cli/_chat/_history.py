@@ -44,7 +44,9 @@ class HistoryFile(History):
         texts = self._read()
         if len(texts) > MOST:
             texts = texts[-MOST:]
-            self._rewrite(texts)
+            data = "".join(json.dumps(text) + "\n" for text in texts).encode()
+            with suppress(OSError):
+                write_private(self._folder / NAME, data)
         return reversed(texts)
 
     def store_string(self, string: str) -> None:
@@ -68,11 +70,6 @@ class HistoryFile(History):
         except OSError:
             return []
         return [text for line in lines if (text := _text(line))]
-
-    def _rewrite(self, texts: Iterable[str]) -> None:
-        data = "".join(json.dumps(text) + "\n" for text in texts).encode()
-        with suppress(OSError):
-            write_private(self._folder / NAME, data)
 
 
 def _text(line: str) -> str:
