@@ -20,7 +20,7 @@ from dbos import DBOSClient
 from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
 from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
-from amplifier_module_engine_dbos import DBOSEngine, _engine, open_engine
+from amplifier_module_engine_dbos import DBOSEngine, open_engine
 from amplifier_module_engine_dbos._runs import Runs
 from amplifier_module_engine_dbos._tables import (
     RUNS,
@@ -242,21 +242,36 @@ class TestPostgreSQL(ExecutionEngineTests):
         return _Subject(f"dbos+{server.url()}", uuid4().hex)
 
 
-async def test_a_worker_that_stands_still_in_a_transaction_keeps_no_run(
-    server: PostgresServer, namespace: str, monkeypatch: pytest.MonkeyPatch
+async def test_an_idle_transaction_is_ended_and_is_retried_later(
+    server: PostgresServer,
 ) -> None:
+    """Others would wait for its locks: by default for ten seconds, and for what its URL says before that."""
     url = f"dbos+{server.url()}"
-    other = await open_engine(url, namespace=namespace)
-    monkeypatch.setattr(_engine, "_IDLE", 0.5)
-    paused = await open_engine(url, namespace=namespace)
-    await other.start(RunRequest(run_id="r1", workflow="w"))
-    with pytest.raises(UnreachableError), paused.database.transaction() as connection:
-        connection.execute(sa.update(RUNS).values(priority=1))
-        await other.cancel("r1")
-        connection.execute(sa.update(RUNS).values(priority=2))
-    run = await other.find("r1")
-    await paused.aclose()
-    await other.aclose()
+    other = await open_engine(url, namespace="n")
+    option = "idle_in_transaction_session_timeout"
+    engine = await open_engine(f"{url}?options=-c%20{option}%3D500", namespace="n")
+    assert isinstance(other, DBOSEngine)
+    assert isinstance(engine, DBOSEngine)
+    idle = sa.text(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE state = 'idle in transaction' AND pid <> pg_backend_pid()"
+    )
 
-    assert run is not None
-    assert (run.state, run.request.priority) == ("cancelled", 0)
+    def count_idle() -> int:
+        with other.database.transaction() as connection:
+            limit = connection.execute(sa.text(f"SHOW {option}")).scalar_one()
+            assert limit == "10s"
+            return int(connection.execute(idle).scalar_one())
+
+    def be_idle() -> None:
+        with engine.database.transaction() as connection:
+            connection.execute(sa.text("SELECT 1"))
+            assert count_idle()
+            while count_idle():
+                pass
+            connection.execute(sa.text("SELECT 1"))
+
+    with pytest.raises(UnreachableError):
+        await anyio.to_thread.run_sync(be_idle)
+    for each in (engine, other):
+        await each.aclose()

@@ -11,8 +11,8 @@ import attrs
 import sqlalchemy as sa
 from anyio import to_thread
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import ConnectionPoolEntry
 
 from amplifier_module_engine_dbos._runs import Runs
 from amplifier_module_engine_dbos._tables import EngineDatabase
@@ -22,13 +22,19 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["DBOSEngine", "open_engine"]
 
-_IDLE: Final = 10.0
-"""Seconds that a transaction may stand still in a server: a worker that was paused in one holds rows of others."""
-
 _DRIVERS: Final[Mapping[str, str]] = {
     "dbos+sqlite": "sqlite",
     "dbos+postgresql": "postgresql+psycopg",
 }
+
+_IDLE: Final = (
+    "SELECT set_config(name, '10s', false) FROM pg_settings"
+    " WHERE name = 'idle_in_transaction_session_timeout' AND setting = '0'"
+)
+"""What has PostgreSQL end the transaction of a process that is stopped in it: all others would wait for its locks.
+
+DBOS sets it for connections of its own making alone. What the server or the URL says counts before it.
+"""
 
 
 @attrs.define(eq=False)
@@ -120,16 +126,17 @@ def _open(url: str, namespace: str) -> DBOSEngine:
         parsed.set(drivername=driver), connect_args=arguments, pool_pre_ping=True
     )
     if driver != "sqlite":
-        sa.event.listen(engine, "connect", _limit_idleness)
+        listen(engine, "connect", _bound_idleness)
     database = EngineDatabase(engine, place)
     database.create()
     return DBOSEngine(Runs.open(database, namespace))
 
 
-def _limit_idleness(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Let the server end a transaction that stands still; DBOS does so with connections of its own alone."""
+def _bound_idleness(connection: DBAPIConnection, _: object) -> None:
+    """Bound how long a new connection may do nothing in a transaction."""
+    # not by options at its start, which poolers between do not pass on
     cursor = connection.cursor()
-    milliseconds = round(_IDLE * 1000)
-    cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    cursor.execute(_IDLE)
     cursor.close()
+    # else the pool takes it back
     connection.commit()

@@ -142,8 +142,9 @@ class EngineDatabase:
             reason = str(getattr(error, "orig", None) or type(error).__name__)
             first = reason.strip().partition("\n")[0]
             kind = EngineError
-            is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
-            if is_gone or isinstance(error, (InterfaceError, OperationalError)):
+            # a server that ends an idle transaction says so by an error of its own kind
+            is_cut_off = isinstance(error, DBAPIError) and error.connection_invalidated
+            if is_cut_off or isinstance(error, (InterfaceError, OperationalError)):
                 kind = UnreachableError
             raise kind(f"The engine at {self.place} failed: {first}") from error
 
