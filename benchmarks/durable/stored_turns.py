@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.activity import ActivityLog
 from amplifier.server.records import new_record, turns_of, with_new_turn
@@ -41,7 +41,7 @@ def sampler(portal: BlockingPortal, url: str, root: Path) -> Callable[[int], flo
     write_effects(home / "packages", home / "plan.json", 1)
     sys.path.insert(0, str(home / "packages"))
     os.environ["EFFECTS"] = str(home / "effects.log")
-    stores = ServerStores(url, Places(working_dir=folder, home=home, root=folder))
+    stores = ServerStores(url, AppDirs(working_dir=folder, home=home, root=folder))
 
     async def turn(steps: int) -> float:
         plan = home / f"{steps}.json"

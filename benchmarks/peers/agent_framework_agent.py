@@ -88,13 +88,13 @@ class AgentRuns(Peer):
         answers = self.client.answers
         await self.turn()
         self.client.answers, self.client.given = answers, 0
-        kept = next(
+        remembered = next(
             state
             for state in self.session.state.values()
             if isinstance(state, dict) and "messages" in state
         )
         roles = ("user", "assistant")
-        kept["messages"][:] = [
+        remembered["messages"][:] = [
             Message(role, [Content.from_text("m")])
             for _ in range(messages // 2)
             for role in roles

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from amplifier.agent.session import AgentSession, AgentStream
     from amplifier.app.collections.folders import CollectionLibrary
     from amplifier.app.collections.installation import CollectionInstaller
-    from amplifier.app.directories import Places
+    from amplifier.app.directories import AppDirs
     from amplifier.app.media import Audio, Document, Image, Video
     from amplifier.app.mentions.dedup import ContentDeduplicator
     from amplifier.app.mentions.loader import MentionLoader, prepend_context_to_markdown
@@ -53,6 +53,7 @@ __all__ = [
     "AgentStream",
     "AmplifierModuleLoader",
     "AmplifierSession",
+    "AppDirs",
     "Audio",
     "CollectionInstaller",
     "CollectionLibrary",
@@ -68,7 +69,6 @@ __all__ = [
     "OpenSession",
     "OutputError",
     "OutputRejectedError",
-    "Places",
     "PlanOptions",
     "ProfileLibrary",
     "ProjectFiles",
@@ -100,7 +100,7 @@ _HOME = {
     "agent.session": ("AgentSession", "AgentStream"),
     "app.collections.folders": ("CollectionLibrary",),
     "app.collections.installation": ("CollectionInstaller",),
-    "app.directories": ("Places",),
+    "app.directories": ("AppDirs",),
     "app.media": ("Audio", "Document", "Image", "Video"),
     "app.mentions.dedup": ("ContentDeduplicator",),
     "app.mentions.loader": ("MentionLoader", "prepend_context_to_markdown"),

@@ -73,10 +73,10 @@ def cut(text: str, columns: int) -> str:
     if columns_of(text) <= columns:
         return text
     room = max(0, columns - len(_ELLIPSIS))
-    kept = room
+    shown = room
     if not text.isascii():
-        kept = bisect_right([*accumulate(map(_columns, text))], room)
-    return text[:kept] + _ELLIPSIS[:columns]
+        shown = bisect_right([*accumulate(map(_columns, text))], room)
+    return text[:shown] + _ELLIPSIS[:columns]
 
 
 def columns_of(text: str) -> int:

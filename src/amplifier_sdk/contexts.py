@@ -196,17 +196,19 @@ def _whole(
     while True:
         answers = {answer for message in shown for answer in _answers(message)}
         # A call that nothing has answered yet is the running turn's own.
-        kept = [
+        retained = [
             message
             for message in shown
             if (answered - answers).isdisjoint(_calls(message))
         ]
-        calls = {call for message in kept for call in _calls(message)}
-        kept = [message for message in kept if calls.issuperset(_answers(message))]
-        kept = _from_prompt(messages, kept)
-        if list(map(id, kept)) == list(map(id, shown)):
-            return kept
-        shown = kept
+        calls = {call for message in retained for call in _calls(message)}
+        retained = [
+            message for message in retained if calls.issuperset(_answers(message))
+        ]
+        retained = _from_prompt(messages, retained)
+        if list(map(id, retained)) == list(map(id, shown)):
+            return retained
+        shown = retained
 
 
 def _from_prompt(

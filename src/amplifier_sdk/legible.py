@@ -32,12 +32,12 @@ def asked_text(text: str) -> str:
     return shortened(escaped(text), _MOST_ASKED)
 
 
-def escaped(text: str, kept: str = "\n\t") -> str:
+def escaped(text: str, allowed: str = "\n\t") -> str:
     r"""Write what a terminal obeys, does not show or shows as a blank as escapes such as `\x1b` and `\u3164`.
 
     Args:
         text: any text.
-        kept: the characters that stay although they are no printable ones.
+        allowed: the characters that stay although they are no printable ones.
     """
     # most text, told at a glance; the patterns below walk over every character
     if text.isascii() and text.isprintable():
@@ -45,34 +45,36 @@ def escaped(text: str, kept: str = "\n\t") -> str:
     text = _MARKS.sub(_escape, _HIDDEN.sub(_escape, text))
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+    return "".join(
+        c if c.isprintable() or c in allowed else ascii(c)[1:-1] for c in text
+    )
 
 
-def shortened(text: str, most: int) -> str:
-    """Cut the middle out of a text of more than `most` characters, and say there how many are left out.
+def shortened(text: str, limit: int) -> str:
+    """Cut the middle out of a text of more than `limit` characters, and say there how many are left out.
 
     The end is shown as well as the beginning: what a command does may stand behind anything.
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    head = most * 2 // 3
-    tail = most - head
-    return f"{text[:head]} [... {len(text) - most} characters left out ...] {text[len(text) - tail :]}"
+    head = limit * 2 // 3
+    tail = limit - head
+    return f"{text[:head]} [... {len(text) - limit} characters left out ...] {text[len(text) - tail :]}"
 
 
-def shortened_value(value: JSONValue, most: int, depth: int = 0) -> JSONValue:
+def shortened_value(value: JSONValue, limit: int, depth: int = 0) -> JSONValue:
     """Cut the middle out of each long text of JSON data."""
     if isinstance(value, str):
-        return shortened(value, most)
+        return shortened(value, limit)
     # deeper data is cut as a whole later; a recursion without end would fail
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, Mapping):
         return {
-            key: shortened_value(item, most, depth + 1) for key, item in value.items()
+            key: shortened_value(item, limit, depth + 1) for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [shortened_value(item, most, depth + 1) for item in value]
+        return [shortened_value(item, limit, depth + 1) for item in value]
     return value
 
 

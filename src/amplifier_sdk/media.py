@@ -126,22 +126,22 @@ def media_summary(block: MediaBlock) -> JSONObject:
     of a document that is one.
     """
     source = block.source
-    told: JSONObject = {"type": block.type}
+    fields: JSONObject = {"type": block.type}
     for key in ("media_type", "name"):
         if key in source:
-            told[key] = source[key]
+            fields[key] = source[key]
     match source:
         case {"type": "text", "data": str(text)}:
             data = text.encode(errors="surrogatepass")
-            told["text"] = text
+            fields["text"] = text
         case {"data": str(written)}:
             data = binascii.a2b_base64(written)
         case {"url": str(url)}:
             # an address may hold the data itself
-            return {**told, "url": url.partition(",")[0][:2000]}
+            return {**fields, "url": url.partition(",")[0][:2000]}
         case _:
-            return told
-    return {**told, "bytes": len(data), "sha256": sha256(data).hexdigest()}
+            return fields
+    return {**fields, "bytes": len(data), "sha256": sha256(data).hexdigest()}
 
 
 def sound_media(block: MediaBlock) -> MediaBlock | TextBlock:
@@ -170,11 +170,11 @@ def sound_media(block: MediaBlock) -> MediaBlock | TextBlock:
 
 
 def _sound_data(block: MediaBlock, data: str) -> MediaBlock | TextBlock:
-    most = MAX_MEDIA_CHARACTERS
+    limit = MAX_MEDIA_CHARACTERS
     if isinstance(block, ImageBlock):
-        most = MAX_IMAGE_CHARACTERS
-    if len(data) > most:
-        return _too_long(block, len(data), "characters as base64", most)
+        limit = MAX_IMAGE_CHARACTERS
+    if len(data) > limit:
+        return _too_long(block, len(data), "characters as base64", limit)
     try:
         head = binascii.a2b_base64(data, strict_mode=True)[:MEDIA_HEAD]
     except ValueError:
@@ -194,8 +194,10 @@ def kind_of(media_type: str) -> str:
     return kind
 
 
-def _too_long(block: MediaBlock, length: int, unit: str, most: int) -> TextBlock:
-    return media_note(block.type, f"it has {length:,} {unit}, and models take {most:,}")
+def _too_long(block: MediaBlock, length: int, unit: str, limit: int) -> TextBlock:
+    return media_note(
+        block.type, f"it has {length:,} {unit}, and models take {limit:,}"
+    )
 
 
 def _named(source: Mapping[str, JSONValue]) -> str:

@@ -112,8 +112,8 @@ async def test_a_message_of_50_megabytes_is_refused_by_its_id(project: Path) -> 
         )
         many = await editor.reply(78)
 
-    told = "the message has 50000069 bytes, at most 16777216 are taken"
-    assert as_object(reply["error"]) == {"code": -32600, "message": told}
+    reported = "the message has 50000069 bytes, at most 16777216 are taken"
+    assert as_object(reply["error"]) == {"code": -32600, "message": reported}
     assert "more than 100000 values" in str(many["error"])
 
 

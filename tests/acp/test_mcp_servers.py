@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.acp.mcp_servers import read_servers
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plan_entries import entries
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.composition import bare_composition, compose
@@ -49,8 +49,8 @@ def test_a_server_of_the_session_keeps_its_name(project: Path) -> None:
     plan = project.parent / "plan.json"
     session = {"orchestrator": "loop-basic", "context": "context-simple"}
     plan.write_text(json.dumps({"session": session, "tools": [tool]}), "utf-8")
-    places = Places.find(project)
-    composition = compose(PlanOptions(file=plan), places)
+    dirs = AppDirs.find(project)
+    composition = compose(PlanOptions(file=plan), dirs)
     other = {**TIME, "name": "other"}
 
     added, notices = read_servers([TIME, other]).added(composition)
@@ -69,7 +69,7 @@ def test_without_the_module_the_person_is_warned(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.acp.mcp_servers.find_spec", lambda _: None)
-    composition = bare_composition(Places.find(project))
+    composition = bare_composition(AppDirs.find(project))
 
     added, notices = read_servers([TIME]).added(composition)
 

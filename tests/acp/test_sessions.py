@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.acp.editor import editing, options_of, text_block
@@ -326,8 +326,8 @@ async def test_images_and_documents_of_an_editor_are_stored(project: Path) -> No
             session, HI, image, {"type": "resource", "resource": blob}
         )
         wrong = await editor.prompt(session, {"type": "hologram"})
-    places = Places.find(project)
-    stored = places.state / "sessions" / session / "transcript.jsonl"
+    dirs = AppDirs.find(project)
+    stored = dirs.state / "sessions" / session / "transcript.jsonl"
 
     assert stop(reply) == "end_turn"
     assert data in stored.read_text()
@@ -376,7 +376,7 @@ async def test_a_diff_shows_only_files_of_the_project(
 
 
 @pytest.mark.parametrize(
-    ("params", "told"),
+    ("params", "reported"),
     [
         ({}, "cwd: expected a text"),
         ({"cwd": "shop"}, "cwd: expected the absolute path of a folder"),
@@ -392,10 +392,10 @@ async def test_a_diff_shows_only_files_of_the_project(
     ],
 )
 async def test_wrong_parameters_are_named(
-    project: Path, params: JSONObject, told: str
+    project: Path, params: JSONObject, reported: str
 ) -> None:
     async with editing(project) as editor:
-        assert error(await editor.request("session/new", **params)) == told
+        assert error(await editor.request("session/new", **params)) == reported
 
 
 async def test_a_session_that_is_not_there_is_refused(project: Path) -> None:

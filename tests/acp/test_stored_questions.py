@@ -11,7 +11,7 @@ import attrs
 import pytest
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.records import SERVED_TURNS, SERVED_WAITING
 from amplifier.app.store.store import ProjectSessions
@@ -68,7 +68,7 @@ class Left:
         command = ("run", "--plan", str(file), "--ask-later", *options, "go")
         call(*command, expect=LEFT)
         self.folder = Path.cwd()
-        files = ProjectSessions.of(Places.find(self.folder))
+        files = ProjectSessions.of(AppDirs.find(self.folder))
         self.store = FileSessionStore(files)
         (session,) = files.all()
         self.record, self.stored = session.record, session.folder
@@ -104,12 +104,12 @@ def leaving(
     return pytest.mark.parametrize("left", [given], indirect=True, ids=[""])
 
 
-def told(editor: Editor) -> str:
+def reported(editor: Editor) -> str:
     return editor.said("agent_thought_chunk")
 
 
 def has_told(editor: Editor, text: str) -> Callable[[], bool]:
-    return lambda: text in told(editor)
+    return lambda: text in reported(editor)
 
 
 def statuses(editor: Editor, id_: str) -> list[JSONValue]:
@@ -199,7 +199,7 @@ async def test_an_answer_elsewhere_is_said(left: Left) -> None:
         async with left.store.files.open(left.record):
             late = await editor.prompt(left.session, text_block("And now?"))
 
-    assert "was answered Allow once elsewhere" in told(editor)
+    assert "was answered Allow once elsewhere" in reported(editor)
     assert statuses(editor, "question") == ["pending", "completed"]
     assert "open" in str(as_object(late["error"])["message"])
 
@@ -222,7 +222,7 @@ async def test_the_first_answer_counts(left: Left) -> None:
     (stored,) = await left.questions()
 
     assert stored.answer == "Deny"
-    assert "was answered Deny elsewhere, by Bo" in told(editor)
+    assert "was answered Deny elsewhere, by Bo" in reported(editor)
     assert "The end." not in editor.said()
 
 
@@ -240,8 +240,8 @@ async def test_a_prompt_ends_the_turn_that_waits(left: Left) -> None:
     assert not open_.is_void
     assert stored.is_void
     assert as_object(reply["result"])["stopReason"] == "end_turn"
-    assert "another prompt ends it" in told(editor)
-    assert "The last turn was interrupted: go" in told(editor)
+    assert "another prompt ends it" in reported(editor)
+    assert "The last turn was interrupted: go" in reported(editor)
     assert statuses(editor, "question") == ["pending", "completed"]
 
 
@@ -509,7 +509,7 @@ async def test_a_turn_that_cannot_continue_keeps_its_answer(left: Left) -> None:
             await editor.send_line(json.dumps(FIRST_OPTION).encode())
             await editor.until(has_told(editor, "was not continued"))
         await editor.request("session/close", sessionId=left.session)
-        said = told(editor)
+        said = reported(editor)
         await left.load(editor)
         await editor.until(has_told(editor, "The turn is over."))
 

@@ -198,9 +198,17 @@ async def test_instructions_are_asked_in_each_turn_and_told_when_they_are_new() 
         await session.run("b")
         result = await session.run("c")
 
-    told = [str(m["content"]) for m in result.messages]
-    assert told == ["Be brief.", "It is Monday.", "a", told[3], "b", told[5], *told[6:]]
-    assert told[6:8] == ["It is Tuesday.", "c"]
+    reported = [str(m["content"]) for m in result.messages]
+    assert reported == [
+        "Be brief.",
+        "It is Monday.",
+        "a",
+        reported[3],
+        "b",
+        reported[5],
+        *reported[6:],
+    ]
+    assert reported[6:8] == ["It is Tuesday.", "c"]
 
 
 @pytest.mark.parametrize("says", ["raises", "says no text"])

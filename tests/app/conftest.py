@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from tests.app.installing import module_site  # noqa: F401  # a fixture of the tests here
 
 InstallModule = Callable[[str, str, str], None]
@@ -34,10 +34,10 @@ def install_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallMo
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def dirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
     """A person's home and a project, both empty."""
     (tmp_path / "home" / ".amplifier").mkdir(parents=True)
     (tmp_path / "shop" / ".amplifier").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
-    return Places.find(tmp_path / "shop")
+    return AppDirs.find(tmp_path / "shop")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sessions.composition import Composition
-from amplifier_kit.trust import TrustStore, judge_project
+from amplifier_kit.trust import TrustStore, evaluate_project
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["composed", "trust", "write"]
@@ -16,20 +16,20 @@ __all__ = ["composed", "trust", "write"]
 
 def composed(plan: JSONObject, working_dir: Path) -> Composition:
     """Say that a session is made of a plan alone."""
-    places = Places.find(working_dir)
-    project = ProjectFiles(places)
+    dirs = AppDirs.find(working_dir)
+    project = ProjectFiles(dirs)
     return Composition(
         plan=plan,
-        places=places,
+        dirs=dirs,
         project=project,
-        collections=CollectionLibrary(places, project),
+        collections=CollectionLibrary(dirs, project),
     )
 
 
-def trust(places: Places, kind: str) -> None:
+def trust(dirs: AppDirs, kind: str) -> None:
     """Trust the project's files of a kind as they are now."""
     store = TrustStore.in_home()
-    store.grant(judge_project(store, places.root, kind))
+    store.grant(evaluate_project(store, dirs.root, kind))
 
 
 def write(path: Path, text: str) -> Path:

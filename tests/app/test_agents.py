@@ -8,7 +8,7 @@ import pytest
 
 from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.agents.project_agents import widening
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.projects import trust, write
@@ -19,12 +19,12 @@ SESSION: JSONObject = {
 }
 
 
-def put_agent(places: Places, head: str, folder: Path | None = None) -> None:
+def put_agent(dirs: AppDirs, head: str, folder: Path | None = None) -> None:
     """Write and trust an agent of the project, or write one elsewhere."""
     text = f"---\nmeta: {{name: a, description: d}}\n{head}\n---\nYou work.\n"
-    write((folder or places.root / ".amplifier/agents") / "a.md", text)
+    write((folder or dirs.root / ".amplifier/agents") / "a.md", text)
     if folder is None:
-        trust(places, "agents")
+        trust(dirs, "agents")
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def put_agent(places: Places, head: str, folder: Path | None = None) -> None:
         "agents: none",
     ],
 )
-def test_an_agent_of_a_project_may_narrow(places: Places, head: str) -> None:
-    put_agent(places, head)
-    library = AgentLibrary.of(places)
+def test_an_agent_of_a_project_may_narrow(dirs: AppDirs, head: str) -> None:
+    put_agent(dirs, head)
+    library = AgentLibrary.of(dirs)
 
     assert "a" in library.choose("all", SESSION)
     assert library.invalid == []
@@ -75,10 +75,10 @@ WIDENING = (
 
 @pytest.mark.parametrize(("head", "problem"), WIDENING)
 def test_an_agent_of_a_project_may_not_widen(
-    places: Places, head: str, problem: str
+    dirs: AppDirs, head: str, problem: str
 ) -> None:
-    put_agent(places, head)
-    library = AgentLibrary.of(places)
+    put_agent(dirs, head)
+    library = AgentLibrary.of(dirs)
 
     assert not {"a", "acme:a"} & set(library.choose("all", SESSION))
     with pytest.raises(ConfigError, match=problem):
@@ -87,11 +87,11 @@ def test_an_agent_of_a_project_may_not_widen(
 
 @pytest.mark.parametrize(("head", "problem"), WIDENING)
 def test_agent_of_persons_own_may_say_all_that_plan_may(
-    places: Places, head: str, problem: str
+    dirs: AppDirs, head: str, problem: str
 ) -> None:
-    put_agent(places, head, places.home / "agents")
+    put_agent(dirs, head, dirs.home / "agents")
 
-    assert "a" in AgentLibrary.of(places).choose("all", SESSION), problem
+    assert "a" in AgentLibrary.of(dirs).choose("all", SESSION), problem
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_agent_of_persons_own_may_say_all_that_plan_may(
     ],
 )
 def test_agent_of_project_brings_no_modules_that_session_lacks(
-    places: Places, head: str
+    dirs: AppDirs, head: str
 ) -> None:
-    put_agent(places, head)
-    library = AgentLibrary.of(places)
+    put_agent(dirs, head)
+    library = AgentLibrary.of(dirs)
 
     assert not {"a", "acme:a"} & set(library.choose("all", SESSION))
     assert "the session has no" in library.invalid[0].problem
@@ -130,20 +130,20 @@ def test_agent_of_project_brings_no_modules_that_session_lacks(
         "tools: {Read: true}",
     ],
 )
-def test_a_limit_that_limits_nothing_is_an_error(places: Places, head: str) -> None:
-    put_agent(places, head, places.home / "agents")
-    library = AgentLibrary.of(places)
+def test_a_limit_that_limits_nothing_is_an_error(dirs: AppDirs, head: str) -> None:
+    put_agent(dirs, head, dirs.home / "agents")
+    library = AgentLibrary.of(dirs)
 
     assert "a" not in library.choose("all")
     assert library.invalid[0].name == "a"
 
 
-def test_a_collection_of_the_project_brings_narrow_agents_alone(places: Places) -> None:
-    collection = places.root / ".amplifier/collections/acme"
+def test_a_collection_of_the_project_brings_narrow_agents_alone(dirs: AppDirs) -> None:
+    collection = dirs.root / ".amplifier/collections/acme"
     write(collection / "pyproject.toml", '[project]\nname = "acme"\n')
-    put_agent(places, "hooks: [hooks-logging]", collection / "agents")
-    trust(places, "profiles")
-    library = AgentLibrary.of(places)
+    put_agent(dirs, "hooks: [hooks-logging]", collection / "agents")
+    trust(dirs, "profiles")
+    library = AgentLibrary.of(dirs)
 
     assert not {"a", "acme:a"} & set(library.choose("all", SESSION))
     assert "only narrows" in library.invalid[0].problem

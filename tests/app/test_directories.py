@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def test_the_nearest_marked_folder_is_the_project(home: Path, mark: str) -> None
     deep.mkdir(parents=True)
     (home / "work" / ".git").mkdir()
     (home / "work" / "shop" / mark).mkdir()
-    found = Places.find(deep)
+    found = AppDirs.find(deep)
     assert found.working_dir == deep
     assert found.root == home / "work" / "shop"
     assert found.project == home / "work" / "shop" / ".amplifier"
@@ -33,12 +33,12 @@ def test_the_nearest_marked_folder_is_the_project(home: Path, mark: str) -> None
 def test_without_a_mark_the_working_directory_is_the_project(home: Path) -> None:
     (home / ".amplifier").mkdir()
     (home / "notes").mkdir()
-    assert Places.find(home / "notes").root == home / "notes"
+    assert AppDirs.find(home / "notes").root == home / "notes"
 
 
 def test_the_home_folder_is_no_project(home: Path) -> None:
     (home / ".amplifier").mkdir()
-    assert Places.find(home).project is None
+    assert AppDirs.find(home).project is None
 
 
 def test_folder_that_environment_names_is_no_project_either(
@@ -49,14 +49,14 @@ def test_folder_that_environment_names_is_no_project_either(
     # wherever the temporary files are, the search ends here
     (tmp_path / "state" / ".git").mkdir()
     monkeypatch.setenv("AMPLIFIER_HOME", str(state))
-    assert Places.find(tmp_path / "state").project is None
+    assert AppDirs.find(tmp_path / "state").project is None
 
 
 def test_each_project_keeps_its_state_apart(home: Path) -> None:
     for name in ("a/shop", "b/shop", "a/Ünïcode name"):
         (home / name / ".git").mkdir(parents=True)
     states = [
-        Places.find(home / name).state
+        AppDirs.find(home / name).state
         for name in ("a/shop", "b/shop", "a/Ünïcode name")
     ]
     assert len(set(states)) == 3
@@ -67,4 +67,4 @@ def test_each_project_keeps_its_state_apart(home: Path) -> None:
 def test_links_lead_to_one_project(home: Path) -> None:
     (home / "shop" / ".git").mkdir(parents=True)
     (home / "link").symlink_to(home / "shop")
-    assert Places.find(home / "link") == Places.find(home / "shop")
+    assert AppDirs.find(home / "link") == AppDirs.find(home / "shop")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier.app.text.message_visibility import Audience, is_shown, told
+from amplifier.app.text.message_visibility import Audience, is_shown, visible_texts
 from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock, Visibility
 from amplifier_sdk.messages import MessageDict
 
@@ -32,7 +32,7 @@ SAID: list[MessageDict] = [
 
 
 def _told(audience: Audience) -> str:
-    return "\n".join(told(SAID, audience))
+    return "\n".join(visible_texts(SAID, audience))
 
 
 def test_a_user_sees_what_is_meant_for_users() -> None:

@@ -22,9 +22,11 @@ def test_own_modules_are_those_of_the_repository() -> None:
 
 
 def test_a_module_of_amplifier_is_installed_by_its_distribution() -> None:
-    told = how_to_add("tool-web", ())
+    reported = how_to_add("tool-web", ())
 
-    assert told == f"install it with: {install_command('amplifier-module-tool-web')}"
+    assert (
+        reported == f"install it with: {install_command('amplifier-module-tool-web')}"
+    )
 
 
 @pytest.mark.parametrize("module", ["tool-bsh", "tool-hammer", "acme", "loop-", ""])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.selection import active_profile
 from amplifier.app.providers.details import (
@@ -69,14 +69,14 @@ async def look(survey: Survey, *names: str) -> list[ProviderState]:
 
 
 def test_providers_of_sessions_come_first_and_others_follow(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
+    write(dirs.home / "profiles/dev.md", PROFILE)
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "profile: {active: dev}\noverrides: {provider-lost: {config: {a: 1}}}\n",
     )
-    entries = survey_providers(places, INSTALLED).entries
+    entries = survey_providers(dirs, INSTALLED).entries
     assert [(entry.name, entry.is_used, entry.is_asked) for entry in entries] == [
         ("provider-other", True, True),
         ("provider-acme", True, False),
@@ -92,18 +92,18 @@ def test_providers_of_sessions_come_first_and_others_follow(
 
 
 def test_without_told_provider_lowest_priority_is_asked_first(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "profiles/dev.md", PROFILE.replace(", model: other/large", ""))
-    write(places.home / "settings.yaml", "profile: {active: dev}\n")
-    entries = survey_providers(places, INSTALLED).entries
+    write(dirs.home / "profiles/dev.md", PROFILE.replace(", model: other/large", ""))
+    write(dirs.home / "settings.yaml", "profile: {active: dev}\n")
+    entries = survey_providers(dirs, INSTALLED).entries
     assert [entry.name for entry in entries if entry.is_asked] == ["provider-acme"]
 
 
-def test_instances_of_a_module_are_told_apart(places: Places) -> None:
+def test_instances_of_a_module_are_told_apart(dirs: AppDirs) -> None:
     text = "config: {providers: [{module: provider-acme}, {module: provider-acme, id: second}], active: second}\n"
-    write(places.home / "settings.yaml", text)
-    survey = survey_providers(places, INSTALLED)
+    write(dirs.home / "settings.yaml", text)
+    survey = survey_providers(dirs, INSTALLED)
     assert survey.composition.plan["providers"] == [
         {"module": "provider-acme", "instance_id": "second"}
     ]
@@ -113,52 +113,53 @@ def test_instances_of_a_module_are_told_apart(places: Places) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("acmee", "did you mean 'acme'"), ("0000", "installed: .*acme")]
+    ("name", "reported"),
+    [("acmee", "did you mean 'acme'"), ("0000", "installed: .*acme")],
 )
 def test_a_provider_that_is_not_there_is_told_with_the_nearest(
-    places: Places, name: str, told: str
+    dirs: AppDirs, name: str, reported: str
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
-        find_entry(survey_providers(places, INSTALLED).entries, name)
+    with pytest.raises(ConfigError, match=reported):
+        find_entry(survey_providers(dirs, INSTALLED).entries, name)
 
 
-def test_sessions_without_a_provider_are_told(places: Places) -> None:
+def test_sessions_without_a_provider_are_told(dirs: AppDirs) -> None:
     write(
-        places.home / "profiles/dev.md",
+        dirs.home / "profiles/dev.md",
         PROFILE.replace("providers: [", "ui: {}\nproviders: [] # ["),
     )
-    write(places.home / "settings.yaml", "profile: {active: dev}\n")
+    write(dirs.home / "settings.yaml", "profile: {active: dev}\n")
     with pytest.raises(ConfigError, match="new sessions have no provider"):
-        find_entry(survey_providers(places, INSTALLED).entries)
+        find_entry(survey_providers(dirs, INSTALLED).entries)
 
 
 def test_unusable_sessions_do_not_hide_providers(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    survey = survey_providers(places, ["provider-acme"])
+    survey = survey_providers(dirs, ["provider-acme"])
     assert survey.problem is not None
     assert [entry.name for entry in survey.entries] == ["provider-acme"]
 
 
 async def test_a_key_is_told_by_where_it_is_and_never_shown(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (state,) = await look(survey_providers(places, INSTALLED), "acme")
+    (state,) = await look(survey_providers(dirs, INSTALLED), "acme")
     assert state.needs_key
     assert [(key.variable, key.source) for key in state.keys] == [("ACME_KEY", None)]
     assert state.model == "acme-1"
     monkeypatch.setenv("ACME_KEY", "")
-    SecretStore.of(places).set("ACME_KEY", "s3cret")
-    (state,) = await look(survey_providers(places, INSTALLED), "acme")
+    SecretStore.of(dirs).set("ACME_KEY", "s3cret")
+    (state,) = await look(survey_providers(dirs, INSTALLED), "acme")
     assert not state.needs_key
     assert state.keys[0].source == "file"
     assert "s3cret" not in f"{state.to_dict()} {state}"
-    (state,) = await look(survey_providers(places, INSTALLED), "acme")
+    (state,) = await look(survey_providers(dirs, INSTALLED), "acme")
     assert state.keys[0].source == "environment"
 
 
-async def test_one_that_fails_does_not_hide_the_others(places: Places) -> None:
-    survey = survey_providers(places, INSTALLED)
+async def test_one_that_fails_does_not_hide_the_others(dirs: AppDirs) -> None:
+    survey = survey_providers(dirs, INSTALLED)
     lost, nothing, acme, odd = await look(survey, "lost", "nothing", "acme", "odd")
     assert odd.problem == "RuntimeError: it forgot its name"
     assert "the disk is gone" in lost.problem
@@ -168,21 +169,21 @@ async def test_one_that_fails_does_not_hide_the_others(places: Places) -> None:
 
 
 async def test_references_that_nothing_fills_are_told_for_provider(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "overrides: {provider-acme: {config: {api_key: '${NOWHERE_KEY}'}}}\n",
     )
-    (state,) = await look(survey_providers(places, INSTALLED), "acme")
+    (state,) = await look(survey_providers(dirs, INSTALLED), "acme")
     assert "NOWHERE_KEY is not set" in state.problem
 
 
 async def test_models_are_asked_for(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     assert [
         model.id
         for model in await list_models(
@@ -192,10 +193,10 @@ async def test_models_are_asked_for(
 
 
 async def test_a_test_is_one_answer_with_its_cost(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     answered = await ask_provider(
         find_entry(survey.entries, "acme"), survey.composition, model="acme-2"
     )
@@ -205,18 +206,18 @@ async def test_a_test_is_one_answer_with_its_cost(
 
 
 async def test_the_chosen_provider_is_the_only_one_of_new_sessions(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
-    write(places.home / "settings.yaml", "# mine\nprofile: {active: dev}\n")
-    survey = survey_providers(places, INSTALLED)
+    write(dirs.home / "profiles/dev.md", PROFILE)
+    write(dirs.home / "settings.yaml", "# mine\nprofile: {active: dev}\n")
+    survey = survey_providers(dirs, INSTALLED)
     entry = find_entry(survey.entries, "acme")
     state, path = await use_provider(
         entry, survey, config={"default_model": "acme-9"}, scope="user"
     )
     assert state.model == "acme-9"
-    assert path == places.home / "settings.yaml"
-    composition = compose(PlanOptions(), places, installed=INSTALLED)
+    assert path == dirs.home / "settings.yaml"
+    composition = compose(PlanOptions(), dirs, installed=INSTALLED)
     assert composition.plan["providers"] == [
         {
             "module": "provider-acme",
@@ -229,40 +230,40 @@ async def test_the_chosen_provider_is_the_only_one_of_new_sessions(
         "context": {"module": "context-simple"},
         "ask_before_changes": True,
     }
-    assert compose(PlanOptions(provider="other"), places, installed=INSTALLED).plan[
+    assert compose(PlanOptions(provider="other"), dirs, installed=INSTALLED).plan[
         "providers"
     ] == [{"module": "provider-other"}]
-    again = survey_providers(places, INSTALLED)
+    again = survey_providers(dirs, INSTALLED)
     await use_provider(
         find_entry(again.entries),
         again,
         config={"default_model": "acme-10"},
         scope="user",
     )
-    written = yaml.safe_load((places.home / "settings.yaml").read_text())
+    written = yaml.safe_load((dirs.home / "settings.yaml").read_text())
     assert written["config"] == {
         "providers": [
             {"module": "provider-acme", "config": {"default_model": "acme-10"}}
         ],
         "active": "provider-acme",
     }
-    assert (places.home / "settings.yaml").read_text().startswith("# mine")
+    assert (dirs.home / "settings.yaml").read_text().startswith("# mine")
 
 
 async def test_a_project_may_choose_its_own_provider_and_instance(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "config: {providers: [{module: provider-acme, id: second}]}\n",
     )
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     entry = find_entry(survey.entries, "second")
     await use_provider(
         entry, survey, config={"default_model": "acme-3"}, scope="project"
     )
-    assert places.project is not None
-    assert yaml.safe_load((places.project / "settings.yaml").read_text())["config"] == {
+    assert dirs.project is not None
+    assert yaml.safe_load((dirs.project / "settings.yaml").read_text())["config"] == {
         "providers": [
             {
                 "module": "provider-acme",
@@ -272,44 +273,44 @@ async def test_a_project_may_choose_its_own_provider_and_instance(
         ],
         "active": "second",
     }
-    trust(places, "settings")
+    trust(dirs, "settings")
 
 
 @pytest.mark.parametrize(
     "config", [{"colour": "red"}, {"api_key": "plain"}], ids=["unknown", "a secret"]
 )
 async def test_unmountable_or_unwritable_choice_changes_nothing(
-    places: Places, config: dict[str, str]
+    dirs: AppDirs, config: dict[str, str]
 ) -> None:
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     with pytest.raises(ConfigError):
         await use_provider(
             find_entry(survey.entries, "acme"), survey, config=config, scope="user"
         )
-    assert not (places.home / "settings.yaml").exists()
+    assert not (dirs.home / "settings.yaml").exists()
 
 
 # -- the first set-up
 
 
 async def test_the_suggestion_has_its_key_or_needs_none(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert suggest([]) is None
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     acme, lost = await look(survey, "acme", "lost")
     assert suggest([lost, acme]) is acme
     monkeypatch.setenv("ACME_KEY", "k")
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     (keyed,) = await look(survey, "acme")
     local = ProviderState(entry=find_entry(survey.entries, "local"))
     assert suggest([local, keyed]) is keyed
     assert suggest([acme, local]) is local
 
 
-async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
-    survey = survey_providers(places, INSTALLED)
+async def test_what_was_decided_is_carried_out_or_only_tried(dirs: AppDirs) -> None:
+    write(dirs.home / "profiles/dev.md", PROFILE)
+    survey = survey_providers(dirs, INSTALLED)
     entry = find_entry(survey.entries, "acme")
     setup = SetupDecision(
         provider=entry,
@@ -320,36 +321,36 @@ async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> 
     )
     tried = await carry_out(setup, survey, dry_run=True)
     assert [line.partition(":")[0] for line in tried] == ["key", "provider", "profile"]
-    assert not (places.home / "settings.yaml").exists()
-    assert SecretStore.of(places).names() == {}
+    assert not (dirs.home / "settings.yaml").exists()
+    assert SecretStore.of(dirs).names() == {}
     done = await carry_out(setup, survey)
     assert "s3cret" not in " ".join([*tried, *done])
-    assert SecretStore.of(places).get("ACME_KEY") == "s3cret"
-    written = yaml.safe_load((places.home / "settings.yaml").read_text())
+    assert SecretStore.of(dirs).get("ACME_KEY") == "s3cret"
+    written = yaml.safe_load((dirs.home / "settings.yaml").read_text())
     assert written["profile"] == {"active": "dev"}
     assert written["config"]["active"] == "provider-acme"
 
 
-async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
+async def test_the_chosen_profile_takes_the_place_of_a_bundle(dirs: AppDirs) -> None:
+    write(dirs.home / "profiles/dev.md", PROFILE)
     write(
-        places.home / "bundles/kit.md",
+        dirs.home / "bundles/kit.md",
         "---\nbundle: {name: kit}\nproviders: [provider-acme]\n---\n",
     )
-    activate("bundle:kit", "user", places)
-    survey = survey_providers(places, INSTALLED)
+    activate("bundle:kit", "user", dirs)
+    survey = survey_providers(dirs, INSTALLED)
     setup = SetupDecision(provider=find_entry(survey.entries, "acme"), profile="dev")
     assert "profile: dev" in await carry_out(setup, survey)
-    assert active_profile(load_settings(places)) == "dev"
-    change("project", ("profile", "active"), "theirs", places)
-    told = await carry_out(setup, survey)
-    assert told[-1].startswith("profile: dev; in this folder another choice wins")
+    assert active_profile(load_settings(dirs)) == "dev"
+    change("project", ("profile", "active"), "theirs", dirs)
+    reported = await carry_out(setup, survey)
+    assert reported[-1].startswith("profile: dev; in this folder another choice wins")
 
 
 async def test_a_missing_profile_keeps_all_of_it_from_being_done(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    survey = survey_providers(places, INSTALLED)
+    survey = survey_providers(dirs, INSTALLED)
     setup = SetupDecision(
         provider=find_entry(survey.entries, "acme"),
         variable="ACME_KEY",
@@ -358,4 +359,4 @@ async def test_a_missing_profile_keeps_all_of_it_from_being_done(
     )
     with pytest.raises(ConfigError, match="no such profile"):
         await carry_out(setup, survey)
-    assert SecretStore.of(places).names() == {}
+    assert SecretStore.of(dirs).names() == {}

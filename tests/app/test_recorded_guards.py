@@ -17,7 +17,7 @@ from amplifier import (
     open_session,
     reopen,
 )
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.composition import Composition
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -44,10 +44,10 @@ GUARDED: Final[JSONObject] = {
 }
 
 
-def composed(places: Places, plan: Mapping[str, JSONValue]) -> Composition:
+def composed(dirs: AppDirs, plan: Mapping[str, JSONValue]) -> Composition:
     text = "\n".join(f"{key}: {value}" for key, value in plan.items())
-    write(places.home / "profiles/dev.md", f"---\n{text}\n---\n")
-    return compose(PlanOptions(profile="dev"), places, installed=INSTALLED)
+    write(dirs.home / "profiles/dev.md", f"---\n{text}\n---\n")
+    return compose(PlanOptions(profile="dev"), dirs, installed=INSTALLED)
 
 
 async def opened(
@@ -57,12 +57,12 @@ async def opened(
         pass
 
 
-async def test_what_the_session_lost_is_named_and_nothing_else(places: Places) -> None:
-    store = ProjectSessions.of(places)
-    await opened(composed(places, GUARDED), store)
+async def test_what_the_session_lost_is_named_and_nothing_else(dirs: AppDirs) -> None:
+    store = ProjectSessions.of(dirs)
+    await opened(composed(dirs, GUARDED), store)
     plan = {**GUARDED, "hooks": ["hooks-backup", "hooks-logging"]}
     with pytest.raises(ConfigError) as raised:
-        await opened(composed(places, plan), store)
+        await opened(composed(dirs, plan), store)
     paths = [problem.path for problem in raised.value.problems]
     assert paths == ["hooks[hooks-approval]", "composition"]
     assert "amplifier.reopen" in str(raised.value)
@@ -89,55 +89,55 @@ async def test_what_the_session_lost_is_named_and_nothing_else(places: Places) -
     ids=["hooks", "rules", "allows", "denied", "limit", "asks"],
 )
 async def test_a_session_is_not_resumed_with_a_guard_less(
-    places: Places, section: str, weaker: JSONValue, named: str
+    dirs: AppDirs, section: str, weaker: JSONValue, named: str
 ) -> None:
-    store = ProjectSessions.of(places)
-    await opened(composed(places, GUARDED), store)
+    store = ProjectSessions.of(dirs)
+    await opened(composed(dirs, GUARDED), store)
     (session,) = store.all()
     fork = await fork_session(store, session, name="forked")
     for record in (RECORD, fork.record):
         with pytest.raises(ConfigError) as raised:
-            await opened(composed(places, {**GUARDED, section: weaker}), store, record)
+            await opened(composed(dirs, {**GUARDED, section: weaker}), store, record)
         assert named in [problem.path for problem in raised.value.problems]
 
 
 async def test_a_guard_may_be_added_and_what_guards_nothing_changed(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    store = ProjectSessions.of(places)
-    await opened(composed(places, GUARDED), store)
+    store = ProjectSessions.of(dirs)
+    await opened(composed(dirs, GUARDED), store)
     session: JSONValue = {"limits": {"session_tool_calls": 4}}
     tools: JSONValue = ["tool-task", TOOL]
     hooks: JSONValue = ["hooks-logging", *HOOKS]
     more = {**GUARDED, "session": session, "tools": tools, "hooks": hooks}
-    await opened(composed(places, more), store)
+    await opened(composed(dirs, more), store)
     with pytest.raises(
         ConfigError
     ):  # what was added is recorded, and holds from then on
-        await opened(composed(places, GUARDED), store)
+        await opened(composed(dirs, GUARDED), store)
 
 
-async def test_what_was_recorded_can_be_restored_or_replaced(places: Places) -> None:
-    store = ProjectSessions.of(places)
-    await opened(composed(places, GUARDED), store)
-    composed(places, {})
+async def test_what_was_recorded_can_be_restored_or_replaced(dirs: AppDirs) -> None:
+    store = ProjectSessions.of(dirs)
+    await opened(composed(dirs, GUARDED), store)
+    composed(dirs, {})
     options = PlanOptions()
-    restored = reopen(store, RECORD, options, places).composition
+    restored = reopen(store, RECORD, options, dirs).composition
     assert "hooks-approval" in str(restored.plan["hooks"])
     await opened(restored, store)
-    current = reopen(store, RECORD, options, places, with_current_plan=True)
+    current = reopen(store, RECORD, options, dirs, with_current_plan=True)
     await opened(current.composition, store)
     await opened(attrs.evolve(current.composition, replaces_recorded=False), store)
 
 
 async def test_environment_references_are_compared_by_their_values(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ProjectSessions.of(places)
+    store = ProjectSessions.of(dirs)
     monkeypatch.setenv("WORD", "secret")
     tool: JSONValue = {"module": "tool-filesystem", "config": {PATHS: ["${WORD}"]}}
-    await opened(composed(places, {**GUARDED, "tools": [tool]}), store)
-    await opened(composed(places, GUARDED), store)
+    await opened(composed(dirs, {**GUARDED, "tools": [tool]}), store)
+    await opened(composed(dirs, GUARDED), store)
     monkeypatch.setenv("WORD", "other")
     with pytest.raises(ConfigError, match=r"tools\[tool-filesystem\]"):
-        await opened(composed(places, {**GUARDED, "tools": [tool]}), store)
+        await opened(composed(dirs, {**GUARDED, "tools": [tool]}), store)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amplifier import MountPlanValidator
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.composition import Composition, compose
 from amplifier.app.sessions.details import list_values
@@ -32,9 +32,9 @@ Write notes.
 """
 
 
-def made(places: Places, **chosen: str | Path) -> Composition:
+def made(dirs: AppDirs, **chosen: str | Path) -> Composition:
     options = PlanOptions(**chosen)  # type: ignore[arg-type]  # the test's own names
-    composition = compose(options, places, installed=INSTALLED)
+    composition = compose(options, dirs, installed=INSTALLED)
     assert MountPlanValidator().validate(composition.plan) == ()
     return composition
 
@@ -44,18 +44,18 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ACME_KEY", raising=False)
 
 
-def test_without_anything_it_is_what_is_installed(places: Places) -> None:
-    composition = made(places)
+def test_without_anything_it_is_what_is_installed(dirs: AppDirs) -> None:
+    composition = made(dirs)
     assert composition.plan["providers"] == [{"module": "provider-local"}]
     assert composition.profile is None
     assert composition.instruction is None
     assert composition.display.show_tool_lines
 
 
-def test_a_profile_is_found_through_the_settings(places: Places) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
-    write(places.home / "settings.yaml", "profile: {default: dev}\n")
-    composition = made(places)
+def test_a_profile_is_found_through_the_settings(dirs: AppDirs) -> None:
+    write(dirs.home / "profiles/dev.md", PROFILE)
+    write(dirs.home / "settings.yaml", "profile: {default: dev}\n")
+    composition = made(dirs)
     plan = {
         section: value
         for section, value in composition.plan.items()
@@ -77,7 +77,7 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
         },
         "providers": [{"module": "provider-acme", "config": {"api_key": "none"}}],
         "tools": [
-            {"module": "tool-notes", "source": str(places.home / "profiles/notes")}
+            {"module": "tool-notes", "source": str(dirs.home / "profiles/notes")}
         ],
     }
     assert composition.instruction == "Write notes."
@@ -85,13 +85,11 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
 
 
 def test_instruction_only_profile_uses_installed_modules(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(
-        places.home / "profiles/dev.md", "---\nprofile:\n  name: dev\n---\nYou help.\n"
-    )
+    write(dirs.home / "profiles/dev.md", "---\nprofile:\n  name: dev\n---\nYou help.\n")
     composition = compose(
-        PlanOptions(profile="dev"), places, installed=(*INSTALLED, "hooks-logging")
+        PlanOptions(profile="dev"), dirs, installed=(*INSTALLED, "hooks-logging")
     )
     plan = {
         section: value
@@ -111,17 +109,17 @@ def test_instruction_only_profile_uses_installed_modules(
 
 
 def test_profile_that_names_or_empties_a_section_replaces_it(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "profiles/base.md",
+        dirs.home / "profiles/base.md",
         "---\nproviders: [provider-acme]\nhooks: [hooks-logging]\n---\n",
     )
     text = "---\nprofile: {extends: base}\nsession: {orchestrator: loop-acme}\nexclude: {hooks: all}\n---\n"
-    write(places.home / "profiles/dev.md", text)
+    write(dirs.home / "profiles/dev.md", text)
     plan = compose(
         PlanOptions(profile="dev"),
-        places,
+        dirs,
         installed=("context-simple", "hooks-logging"),
     ).plan
     assert plan["session"] == {
@@ -131,7 +129,7 @@ def test_profile_that_names_or_empties_a_section_replaces_it(
     }
     assert plan["providers"] == [{"module": "provider-acme"}]
     assert "hooks" not in plan
-    bare = compose(PlanOptions(profile="dev"), places, installed=()).plan
+    bare = compose(PlanOptions(profile="dev"), dirs, installed=()).plan
     assert bare["session"] == {
         "orchestrator": {"module": "loop-acme"},
         "ask_before_changes": True,
@@ -139,18 +137,18 @@ def test_profile_that_names_or_empties_a_section_replaces_it(
 
 
 def test_every_value_has_profile_settings_or_installed_origin(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "profiles/dev.md",
+        dirs.home / "profiles/dev.md",
         "---\nprofile: {name: dev, model: acme/large}\ntools: [tool-notes]\n---\n",
     )
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "overrides: {tool-notes: {config: {folder: here}}}\n",
     )
     origins = {
-        value.path: value.origin for value in list_values(made(places, profile="dev"))
+        value.path: value.origin for value in list_values(made(dirs, profile="dev"))
     }
     assert origins == {
         "session.orchestrator.module": "installed",
@@ -162,28 +160,26 @@ def test_every_value_has_profile_settings_or_installed_origin(
         "session.orchestrator.config.default_provider": "dev",
         "session.orchestrator.config.model": "dev",
     }
-    assert {value.origin for value in list_values(made(places))} == {"installed"}
+    assert {value.origin for value in list_values(made(dirs))} == {"installed"}
 
 
 def test_active_profile_beats_default_and_flag_beats_both(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     for name in ("one", "two", "three"):
-        write(
-            places.home / f"profiles/{name}.md", PROFILE.replace("Write notes.", name)
-        )
-    write(places.home / "settings.yaml", "profile: {default: one, active: two}\n")
-    assert made(places).instruction == "two"
-    assert made(places, profile="three").instruction == "three"
+        write(dirs.home / f"profiles/{name}.md", PROFILE.replace("Write notes.", name))
+    write(dirs.home / "settings.yaml", "profile: {default: one, active: two}\n")
+    assert made(dirs).instruction == "two"
+    assert made(dirs, profile="three").instruction == "three"
 
 
 def test_settings_are_laid_over_the_profile(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
-    write(places.home / "profiles/dev.md", PROFILE)
+    write(dirs.home / "profiles/dev.md", PROFILE)
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         """
         limits: {iterations: 9}
         overrides:
@@ -194,7 +190,7 @@ def test_settings_are_laid_over_the_profile(
         ui: {show_usage: true}
         """.replace("tools: [tool-web]", "tools: [{module: tool-web}]"),
     )
-    composition = made(places, profile="dev")
+    composition = made(dirs, profile="dev")
     session = composition.plan["session"]
     assert isinstance(session, dict)
     assert session["limits"] == {"iterations": 9, "tool_timeout": 7}
@@ -217,41 +213,41 @@ def test_settings_are_laid_over_the_profile(
 
 
 def test_providers_of_settings_take_place_of_local_one(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "config: {providers: [{module: provider-acme, config: {priority: 1}}]}\n",
     )
-    assert made(places).plan["providers"] == [
+    assert made(dirs).plan["providers"] == [
         {"module": "provider-acme", "config": {"priority": 1}}
     ]
-    assert made(places, provider="acme").plan["providers"] == [
+    assert made(dirs, provider="acme").plan["providers"] == [
         {"module": "provider-acme", "config": {"priority": 1}}
     ]
-    assert made(places, provider="local").plan["providers"] == [
+    assert made(dirs, provider="local").plan["providers"] == [
         {"module": "provider-local"}
     ]
 
 
 def test_unset_variable_of_provider_not_chosen_does_not_matter(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "config: {providers: [{module: provider-acme, config: {api_key: '${ACME_KEY}'}}]}\n",
     )
-    assert made(places, provider="local").plan["providers"] == [
+    assert made(dirs, provider="local").plan["providers"] == [
         {"module": "provider-local"}
     ]
     with pytest.raises(ConfigError, match="ACME_KEY is not set"):
-        made(places)
+        made(dirs)
 
 
-def test_what_was_chosen_wins(places: Places) -> None:
-    write(places.home / "profiles/dev.md", PROFILE)
+def test_what_was_chosen_wins(dirs: AppDirs) -> None:
+    write(dirs.home / "profiles/dev.md", PROFILE)
     composition = made(
-        places, profile="dev", provider="other", model="small", first_tool="note"
+        dirs, profile="dev", provider="other", model="small", first_tool="note"
     )
     session = composition.plan["session"]
     assert isinstance(session, dict)
@@ -262,13 +258,13 @@ def test_what_was_chosen_wins(places: Places) -> None:
     assert composition.plan["providers"] == [{"module": "provider-other"}]
 
 
-def test_a_plan_file_is_taken_as_it_is(places: Places, tmp_path: Path) -> None:
+def test_a_plan_file_is_taken_as_it_is(dirs: AppDirs, tmp_path: Path) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "profile: {active: nowhere}\nlimits: {iterations: 1}\n",
     )
     text = '{"session": {"orchestrator": "o", "context": "c"}, "tools": [{"module": "t", "config": {"a": "${B}"}}]}'
-    composition = made(places, file=write(tmp_path / "plan.json", text))
+    composition = made(dirs, file=write(tmp_path / "plan.json", text))
     assert composition.plan == {
         "session": {"orchestrator": "o", "context": "c"},
         "tools": [{"module": "t", "config": {"a": "${B}"}}],
@@ -278,13 +274,13 @@ def test_a_plan_file_is_taken_as_it_is(places: Places, tmp_path: Path) -> None:
 AGENT = "---\nmeta: {name: reviewer, description: 'Costs ${MONEY}.'}\ntools: [tool-notes]\n---\nSpend ${MONEY}.\n"
 
 
-def test_agents_are_in_the_plan_and_their_texts_stay(places: Places) -> None:
-    write(places.home / "agents/reviewer.md", AGENT)
+def test_agents_are_in_the_plan_and_their_texts_stay(dirs: AppDirs) -> None:
+    write(dirs.home / "agents/reviewer.md", AGENT)
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "overrides: {tool-notes: {config: {folder: '${NOTES:/n}'}}}\n",
     )
-    agents = made(places).plan["agents"]
+    agents = made(dirs).plan["agents"]
     assert isinstance(agents, dict)
     assert agents["reviewer"] == {
         "description": "Costs ${MONEY}.",
@@ -293,34 +289,34 @@ def test_agents_are_in_the_plan_and_their_texts_stay(places: Places) -> None:
     }
 
 
-def test_a_profile_chooses_its_agents(places: Places) -> None:
-    write(places.home / "agents/reviewer.md", AGENT)
-    write(places.home / "profiles/dev.md", PROFILE.replace("ui:", "agents: none\nui:"))
-    assert "agents" not in made(places, profile="dev").plan
+def test_a_profile_chooses_its_agents(dirs: AppDirs) -> None:
+    write(dirs.home / "agents/reviewer.md", AGENT)
+    write(dirs.home / "profiles/dev.md", PROFILE.replace("ui:", "agents: none\nui:"))
+    assert "agents" not in made(dirs, profile="dev").plan
 
 
-def test_an_untrusted_project_changes_nothing_and_is_told(places: Places) -> None:
-    write(places.root / ".amplifier/settings.yaml", "sources: {loop-basic: /evil}\n")
-    write(places.root / ".amplifier/agents/x.md", AGENT.replace("reviewer", "x"))
-    composition = made(places)
+def test_an_untrusted_project_changes_nothing_and_is_told(dirs: AppDirs) -> None:
+    write(dirs.root / ".amplifier/settings.yaml", "sources: {loop-basic: /evil}\n")
+    write(dirs.root / ".amplifier/agents/x.md", AGENT.replace("reviewer", "x"))
+    composition = made(dirs)
     assert (
         composition.plan
-        == made(Places(working_dir=Path("/"), home=places.home, root=Path("/"))).plan
+        == made(AppDirs(working_dir=Path("/"), home=dirs.home, root=Path("/"))).plan
     )
     assert {decision.kind for decision in composition.project.withheld} == {
         "settings",
         "agents",
     }
-    trust(places, "settings")
-    session = made(places).plan["session"]
+    trust(dirs, "settings")
+    session = made(dirs).plan["session"]
     assert isinstance(session, dict)
     assert session["orchestrator"] == {"module": "loop-basic", "source": "/evil"}
 
 
-def test_a_session_may_have_settings_of_its_own(places: Places, tmp_path: Path) -> None:
+def test_a_session_may_have_settings_of_its_own(dirs: AppDirs, tmp_path: Path) -> None:
     write(tmp_path / "session/settings.yaml", "limits: {iterations: 2}\n")
     composition = compose(
-        PlanOptions(), places, installed=INSTALLED, session=tmp_path / "session"
+        PlanOptions(), dirs, installed=INSTALLED, session=tmp_path / "session"
     )
     session = composition.plan["session"]
     assert isinstance(session, dict)

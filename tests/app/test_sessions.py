@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import MENTIONS_RESOLVED
 from amplifier.app.plans.base_plans import PlanOptions
@@ -118,13 +118,11 @@ async def test_a_first_tool_that_is_mounted_is_fine(tmp_path: Path) -> None:
         assert opened.session.initialized
 
 
-def _profiled(
-    places: Places, body: str, context: str = "context-simple"
-) -> Composition:
+def _profiled(dirs: AppDirs, body: str, context: str = "context-simple") -> Composition:
     head = f"profile: {{name: dev}}\nsession: {{orchestrator: loop-basic, context: {context}}}\n"
     providers = "providers: [{module: provider-scripted, config: {responses: [done], repeat: true}}]\n"
-    write(places.home / "profiles/dev.md", f"---\n{head}{providers}---\n{body}")
-    return compose(PlanOptions(profile="dev"), places, installed=())
+    write(dirs.home / "profiles/dev.md", f"---\n{head}{providers}---\n{body}")
+    return compose(PlanOptions(profile="dev"), dirs, installed=())
 
 
 async def _history(opened: OpenSession) -> list[tuple[object, object]]:
@@ -135,10 +133,10 @@ async def _history(opened: OpenSession) -> list[tuple[object, object]]:
 
 
 async def test_profile_body_is_one_system_message_after_mentions(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "profiles/AGENTS.md", "Be brief.")
-    async with open_session(_profiled(places, "Follow @AGENTS.md.")) as opened:
+    write(dirs.home / "profiles/AGENTS.md", "Be brief.")
+    async with open_session(_profiled(dirs, "Follow @AGENTS.md.")) as opened:
         ((role, content),) = await _history(opened)
     assert role == "system"
     assert isinstance(content, str)
@@ -147,17 +145,17 @@ async def test_profile_body_is_one_system_message_after_mentions(
 
 
 async def test_a_body_without_mentions_is_the_system_message_as_well(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with open_session(_profiled(places, "Be kind.")) as opened:
+    async with open_session(_profiled(dirs, "Be kind.")) as opened:
         assert await _history(opened) == [("system", "Be kind.")]
 
 
 async def test_what_prompt_mentions_stands_before_it_and_is_sent_once(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "Be kind.")) as opened:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "Be kind.")) as opened:
         for prompt in ("Read @notes.md", "Again @notes.md"):
             async with opened.stream(prompt) as events:
                 async for _ in events:
@@ -166,17 +164,17 @@ async def test_what_prompt_mentions_stands_before_it_and_is_sent_once(
     assert roles == ["system", "developer", "user", "assistant", "user", "assistant"]
 
 
-async def test_modules_find_mentions_through_the_session(places: Places) -> None:
-    path = write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "")) as opened:
+async def test_modules_find_mentions_through_the_session(dirs: AppDirs) -> None:
+    path = write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "")) as opened:
         resolver = opened.session.coordinator.get_capability("mention_resolver")
         assert isinstance(resolver, MentionResolver)
         assert resolver.resolve("@notes.md") == path
 
 
-async def test_every_mention_is_told_as_an_event(places: Places) -> None:
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "See @missing.md")) as opened:
+async def test_every_mention_is_told_as_an_event(dirs: AppDirs) -> None:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "See @missing.md")) as opened:
         heard: list[object] = []
 
         def hear(_: str, data: dict[str, object]) -> None:
@@ -191,9 +189,9 @@ async def test_every_mention_is_told_as_an_event(places: Places) -> None:
     ]
 
 
-async def test_what_a_denied_prompt_mentions_is_not_read(places: Places) -> None:
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "")) as opened:
+async def test_what_a_denied_prompt_mentions_is_not_read(dirs: AppDirs) -> None:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "")) as opened:
 
         def deny(_: str, data: dict[str, object]) -> HookResult:
             return HookResult.deny("no")
@@ -205,11 +203,11 @@ async def test_what_a_denied_prompt_mentions_is_not_read(places: Places) -> None
 
 @pytest.mark.parametrize("typed", [True, False])
 async def test_what_a_module_says_to_the_agent_leads_nowhere(
-    places: Places, typed: bool
+    dirs: AppDirs, typed: bool
 ) -> None:
     """It may be what a web page or a tool's output said; a person's text is followed."""
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "")) as opened:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "")) as opened:
         metadata = {"steering": True, "typed": typed}
         await opened.session.coordinator.hooks.emit(
             "prompt:submit", {"prompt": "Read @notes.md", "metadata": metadata}
@@ -218,10 +216,10 @@ async def test_what_a_module_says_to_the_agent_leads_nowhere(
     assert ("developer" in roles) is typed
 
 
-async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> None:
+async def test_a_guard_may_take_mentions_away_and_adds_none(dirs: AppDirs) -> None:
     for name in ("a.md", "b.md", "c.md"):
-        write(places.root / name, f"This is {name}.")
-    async with open_session(_profiled(places, "")) as opened:
+        write(dirs.root / name, f"This is {name}.")
+    async with open_session(_profiled(dirs, "")) as opened:
 
         def change(_: str, data: dict[str, object]) -> HookResult:
             return HookResult.modify(
@@ -242,14 +240,14 @@ async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> N
 
 
 async def test_mentions_in_files_reach_less_than_typed_ones(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     for name in ("outside.md", "typed.md"):
         write(tmp_path / name, f"This is {name}.")
-    write(places.root / "notes.md", "This is inside.")
+    write(dirs.root / "notes.md", "This is inside.")
     text = "By @notes.md and @../outside.md: @../typed.md"
-    async with open_session(_profiled(places, "")) as opened:
-        written = WrittenText(text, places.home / "commands")
+    async with open_session(_profiled(dirs, "")) as opened:
+        written = WrittenText(text, dirs.home / "commands")
         async with opened.stream(text, typed="@../typed.md", written=written) as events:
             async for _ in events:
                 pass
@@ -263,10 +261,10 @@ async def test_mentions_in_files_reach_less_than_typed_ones(
     assert "outside" not in shown
 
 
-async def test_what_a_model_writes_to_a_child_is_not_followed(places: Places) -> None:
+async def test_what_a_model_writes_to_a_child_is_not_followed(dirs: AppDirs) -> None:
     """Whoever hears the events of a child as well is given no file that the child's prompt names."""
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "")) as opened:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "")) as opened:
         hooks = opened.session.coordinator.hooks
         await hooks.emit(
             "prompt:submit", {"prompt": "Read @notes.md", "session_id": "another"}
@@ -274,9 +272,9 @@ async def test_what_a_model_writes_to_a_child_is_not_followed(places: Places) ->
         assert "developer" not in [role for role, _ in await _history(opened)]
 
 
-async def test_a_turn_that_nobody_typed_follows_nothing(places: Places) -> None:
-    write(places.root / "notes.md", "Milk.")
-    async with open_session(_profiled(places, "")) as opened:
+async def test_a_turn_that_nobody_typed_follows_nothing(dirs: AppDirs) -> None:
+    write(dirs.root / "notes.md", "Milk.")
+    async with open_session(_profiled(dirs, "")) as opened:
         await opened.session.execute("Read @notes.md")
         assert "developer" not in [role for role, _ in await _history(opened)]
 
@@ -289,13 +287,13 @@ async def _say(opened: OpenSession, prompt: str) -> str:
     raise AssertionError
 
 
-async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
-    composition = _profiled(places, "Be kind.")
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
-    write(places.root / "notes.md", "Milk.")
+async def test_a_stored_session_goes_on_where_it_ended(dirs: AppDirs) -> None:
+    composition = _profiled(dirs, "Be kind.")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
+    write(dirs.root / "notes.md", "Milk.")
     async with open_session(composition, record=record, store=store) as opened:
         assert await _say(opened, "Read @notes.md") == "done"
-    composition = _profiled(places, "Be brief.")
+    composition = _profiled(dirs, "Be brief.")
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.session.is_resumed
         assert await _say(opened, "Again @notes.md") == "done"
@@ -315,14 +313,14 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
 
 
 async def test_the_instruction_of_a_plan_file_holds_when_it_is_resumed(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     answers: JSONValue = {"responses": ["done"], "repeat": True}
     provider: JSONValue = {"module": "provider-scripted", "config": answers}
     plan = {**_plan(provider), "system": {"instruction": "Be brief."}}
-    file = write(places.root / "plan.json", json.dumps(plan))
-    composition = compose(PlanOptions(file=file), places)
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+    file = write(dirs.root / "plan.json", json.dumps(plan))
+    composition = compose(PlanOptions(file=file), dirs)
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
 
     for turns in (1, 2):
         async with open_session(composition, record=record, store=store) as opened:
@@ -333,13 +331,13 @@ async def test_the_instruction_of_a_plan_file_holds_when_it_is_resumed(
 
 
 async def test_context_with_own_history_follows_profile(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    memory = write(places.home / "memory.md", "They like tea.")
+    memory = write(dirs.home / "memory.md", "They like tea.")
     context = f"{{module: context-persistent, config: {{memory_files: ['{memory}']}}}}"
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
     async with open_session(
-        _profiled(places, "Be kind.", context), record=record, store=store
+        _profiled(dirs, "Be kind.", context), record=record, store=store
     ) as opened:
         assert await _history(opened) == [
             ("system", "Be kind."),
@@ -347,7 +345,7 @@ async def test_context_with_own_history_follows_profile(
         ]
         await _say(opened, "Hello")
     async with open_session(
-        _profiled(places, "Be brief.", context), record=record, store=store
+        _profiled(dirs, "Be brief.", context), record=record, store=store
     ) as opened:
         history = await _history(opened)
     assert history[:2] == [("system", "Be brief."), ("system", "They like tea.")]
@@ -355,18 +353,18 @@ async def test_context_with_own_history_follows_profile(
 
 
 async def test_context_with_own_history_gets_open_calls_of_journal(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    composition = _profiled(places, "", "context-persistent")
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+    composition = _profiled(dirs, "", "context-persistent")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
     said = calling("rm", "ls", "df")
     async with open_session(composition, record=record, store=store) as opened:
-        assert opened.kept is not None
+        assert opened.writer is not None
         # as a process that is killed leaves it
         context = opened.session.coordinator.context
         await context.add_message({"role": "user", "content": "Clean up"})
         await context.add_message(said)
-        journal = opened.kept.journal
+        journal = opened.writer.journal
         await journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
         await journal.append(MessageWritten(turn_id="t1", message=said))
         for number, name in enumerate(("rm", "ls")):
@@ -379,50 +377,50 @@ async def test_context_with_own_history_gets_open_calls_of_journal(
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.interrupted is not None
         await _say(opened, "Well?")
-        told = [
+        reported = [
             str(content) for role, content in await _history(opened) if role == "tool"
         ]
-    assert told[0] == "it is gone"
-    assert "is not known" in told[1]
-    assert "was not started" in told[2]
+    assert reported[0] == "it is gone"
+    assert "is not known" in reported[1]
+    assert "was not started" in reported[2]
 
 
 async def test_what_prompt_mentions_is_written_down_while_turn_runs(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
-    write(places.root / "notes.md", "Milk.")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
+    write(dirs.root / "notes.md", "Milk.")
     async with (
-        open_session(_profiled(places, ""), record=record, store=store) as opened,
+        open_session(_profiled(dirs, ""), record=record, store=store) as opened,
         opened.stream("Read @notes.md") as events,
     ):
         async for _ in events:
             break
-        told = read_history(store.folder("s1")).messages
-    assert [message["role"] for message in told][:2] == ["developer", "user"]
-    assert "Milk." in str(told[0]["content"])
+        reported = read_history(store.folder("s1")).messages
+    assert [message["role"] for message in reported][:2] == ["developer", "user"]
+    assert "Milk." in str(reported[0]["content"])
 
 
-async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
+async def test_a_turn_that_fails_is_stored_as_well(dirs: AppDirs) -> None:
     plan = _plan(
         {
             "module": "provider-scripted",
             "config": {"responses": [{"error": {"type": "AuthenticationError"}}]},
         }
     )
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
-    composition = attrs.evolve(_profiled(places, ""), plan=plan)
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
+    composition = attrs.evolve(_profiled(dirs, ""), plan=plan)
     with pytest.raises(AuthenticationError):
         async with open_session(composition, record=record, store=store) as opened:
             await _say(opened, "Hello")
-    async with store.open(record) as kept:
-        assert kept.messages[0] == {"role": "user", "content": "Hello"}
-        assert kept.record.turn_count == 1
+    async with store.open(record) as stored:
+        assert stored.messages[0] == {"role": "user", "content": "Hello"}
+        assert stored.record.turn_count == 1
 
 
-async def test_children_are_stored(places: Places) -> None:
-    composition = _profiled(places, "")
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+async def test_children_are_stored(dirs: AppDirs) -> None:
+    composition = _profiled(dirs, "")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
     async with open_session(composition, record=record, store=store) as opened:
         child = await opened.session.spawn(agent_name="self", instruction="Look")
     (found,) = [
@@ -437,22 +435,20 @@ async def test_children_are_stored(places: Places) -> None:
 
 
 async def test_session_that_never_spoke_is_not_stored(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    store = ProjectSessions.of(places)
+    store = ProjectSessions.of(dirs)
     with pytest.raises(ConfigError):
-        async with open_session(
-            _profiled(places, ""), store=store, first_tool="nowhere"
-        ):
+        async with open_session(_profiled(dirs, ""), store=store, first_tool="nowhere"):
             raise AssertionError
-    async with open_session(_profiled(places, ""), store=store):
+    async with open_session(_profiled(dirs, ""), store=store):
         assert len(store.all()) == 1
     assert store.all() == []
     named = SessionRecord(session_id="s1", name="mine")
-    async with open_session(_profiled(places, ""), record=named, store=store):
+    async with open_session(_profiled(dirs, ""), record=named, store=store):
         pass
     async with open_session(
-        _profiled(places, ""), record=SessionRecord(session_id="s2"), store=store
+        _profiled(dirs, ""), record=SessionRecord(session_id="s2"), store=store
     ):
         write(store.folder("s2") / "events.jsonl", "{}")
     assert {found.record.session_id for found in store.all()} == {"s1", "s2"}
@@ -460,20 +456,22 @@ async def test_session_that_never_spoke_is_not_stored(
 
 
 async def test_child_that_was_cut_off_is_told_to_person_and_to_model(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    composition = _profiled(places, "")
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+    composition = _profiled(dirs, "")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
     child = ChildRecord(
         session_id="s1-0_explorer",
         parent_id="s1",
         agent_name="explorer",
         plan=composition.plan,
     )
-    async with store.open(record) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
-        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("task")))
-        await kept.journal.append(
+    async with store.open(record) as stored:
+        await stored.journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
+        await stored.journal.append(
+            MessageWritten(turn_id="t1", message=calling("task"))
+        )
+        await stored.journal.append(
             CallStarted(turn_id="t1", call_id="c0", tool_name="task")
         )
         async with StoredChildren(store=store).open(child) as journal:
@@ -502,12 +500,10 @@ async def test_child_that_was_cut_off_is_told_to_person_and_to_model(
 
 
 async def test_prompt_that_is_refused_leaves_turn_that_runs_alone(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
-    async with open_session(
-        _profiled(places, ""), record=record, store=store
-    ) as opened:
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
+    async with open_session(_profiled(dirs, ""), record=record, store=store) as opened:
         async with opened.stream("Hello") as events:
             async for _ in events:
                 break
@@ -518,13 +514,13 @@ async def test_prompt_that_is_refused_leaves_turn_that_runs_alone(
         assert store.find("s1").record.turn_count == 1
 
 
-async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> None:
-    composition = _profiled(places, "")
+async def test_where_a_module_redacts_no_secret_is_stored(dirs: AppDirs) -> None:
+    composition = _profiled(dirs, "")
     session = composition.plan
     composition = attrs.evolve(
         composition, plan={**session, "hooks": ["hooks-redaction"]}
     )
-    store, record = ProjectSessions.of(places), SessionRecord(session_id="s1")
+    store, record = ProjectSessions.of(dirs), SessionRecord(session_id="s1")
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     async with open_session(composition, record=record, store=store) as opened:
         await _say(opened, f"Use {secret}")

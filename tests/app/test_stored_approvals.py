@@ -141,8 +141,8 @@ async def test_an_answer_counts_for_its_call(
     case.answer(answer)
     response = await case.approvals().request_approval(_request())
 
-    told = answer if approved else f"answered {answer!r} by ann"
-    assert (response.approved, response.reason) == (approved, told)
+    reported = answer if approved else f"answered {answer!r} by ann"
+    assert (response.approved, response.reason) == (approved, reported)
     kinds = [str(each["type"]).removeprefix("approval_") for each in case.shown]
     assert kinds == ["requested", "answered"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.projects.trust import trust_again
 from amplifier.app.sessions.opened import open_session
@@ -21,17 +21,17 @@ PLAN: JSONObject = {
 }
 
 
-def make_project(places: Places) -> None:
+def make_project(dirs: AppDirs) -> None:
     """Write a project with a trusted hook, and something else."""
     hooks = {
         "PreToolUse": [
             {"hooks": [{"type": "command", "command": "cd tools && ./check.sh"}]}
         ]
     }
-    write(places.root / ".claude/settings.json", json.dumps({"hooks": hooks}))
-    write(places.root / "tools/check.sh", "exit 0\n")
-    write(places.root / "tools/other.sh", "exit 0\n")
-    trust(places, "hooks")
+    write(dirs.root / ".claude/settings.json", json.dumps({"hooks": hooks}))
+    write(dirs.root / "tools/check.sh", "exit 0\n")
+    write(dirs.root / "tools/other.sh", "exit 0\n")
+    trust(dirs, "hooks")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def make_project(places: Places) -> None:
 )
 @pytest.mark.parametrize("effects", [("write",), None])
 async def test_a_call_that_writes_what_was_trusted_is_asked_about(
-    places: Places, arguments: JSONObject, asks: bool, effects: tuple[str, ...] | None
+    dirs: AppDirs, arguments: JSONObject, asks: bool, effects: tuple[str, ...] | None
 ) -> None:
-    make_project(places)
+    make_project(dirs)
     tool = MockTool("store", effects=effects)
 
-    async with open_session(composed(PLAN, places.working_dir)) as opened:
+    async with open_session(composed(PLAN, dirs.working_dir)) as opened:
         await opened.session.coordinator.mount("tools", tool)
         host, tools = opened.session.coordinator.host, opened.session.coordinator.tools
         await host.run_tool(ToolCall(id="c1", name="store", arguments=arguments), tools)
@@ -65,12 +65,12 @@ async def test_a_call_that_writes_what_was_trusted_is_asked_about(
 
 @pytest.mark.process
 async def test_a_command_that_writes_what_was_trusted_is_asked_about(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    make_project(places)
+    make_project(dirs)
     plan = {**PLAN, "tools": ["tool-bash"]}
 
-    async with open_session(composed(plan, places.working_dir)) as opened:
+    async with open_session(composed(plan, dirs.working_dir)) as opened:
         host, tools = opened.session.coordinator.host, opened.session.coordinator.tools
         for number, name in enumerate(("check.sh", "other.sh")):
             arguments: JSONObject = {"command": f"echo changed > tools/{name}"}
@@ -78,8 +78,8 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(
                 ToolCall(id=f"c{number}", name="bash", arguments=arguments), tools
             )
 
-    assert (places.root / "tools/check.sh").read_text() == "exit 0\n"
-    assert (places.root / "tools/other.sh").read_text() == "changed\n"
+    assert (dirs.root / "tools/check.sh").read_text() == "exit 0\n"
+    assert (dirs.root / "tools/other.sh").read_text() == "changed\n"
 
 
 @pytest.mark.process
@@ -100,9 +100,9 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(
     ],
 )
 async def test_whatever_commands_may_run_what_trusted_asked_about(
-    places: Places, commands: list[str], asks: bool
+    dirs: AppDirs, commands: list[str], asks: bool
 ) -> None:
-    make_project(places)
+    make_project(dirs)
     shell: JSONObject = {
         "sandbox": "none",
         "default_rules": False,
@@ -111,7 +111,7 @@ async def test_whatever_commands_may_run_what_trusted_asked_about(
     plan: JSONObject = {**PLAN, "tools": [{"module": "tool-bash", "config": shell}]}
     results = []
 
-    async with open_session(composed(plan, places.working_dir)) as opened:
+    async with open_session(composed(plan, dirs.working_dir)) as opened:
         coordinator = opened.session.coordinator
         for number, command in enumerate(commands):
             call = ToolCall(
@@ -120,14 +120,14 @@ async def test_whatever_commands_may_run_what_trusted_asked_about(
             results.append(await coordinator.host.run_tool(call, coordinator.tools))
 
     assert all(result.success for result in results) is not asks
-    assert ("exit 0" in (places.root / "tools/check.sh").read_text()) is True
+    assert ("exit 0" in (dirs.root / "tools/check.sh").read_text()) is True
 
 
-def test_what_the_person_takes_away_themselves_is_not_missing(places: Places) -> None:
-    path = write(places.root / ".amplifier/settings.yaml", "profile: {active: dev}\n")
-    trust(places, "settings")
+def test_what_the_person_takes_away_themselves_is_not_missing(dirs: AppDirs) -> None:
+    path = write(dirs.root / ".amplifier/settings.yaml", "profile: {active: dev}\n")
+    trust(dirs, "settings")
 
-    with trust_again(places, "settings", [".amplifier/settings.yaml"]):
+    with trust_again(dirs, "settings", [".amplifier/settings.yaml"]):
         path.unlink()
 
-    assert ProjectFiles(places).lost("settings") == ""
+    assert ProjectFiles(dirs).lost("settings") == ""

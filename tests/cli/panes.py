@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from tests.cli.programs import PATIENCE, PROGRAM
+from tests.cli.programs import PROGRAM, TIMEOUT
 
 __all__ = ["SCROLLED", "Pane", "pane"]
 
@@ -52,7 +52,7 @@ class Pane:
     def until(self, condition: Callable[[str], object], *options: str) -> str:
         """Look until the screen is as expected."""
         while not condition(seen := self.screen(*options)):
-            ready, _, _ = select.select([self.news], [], [], PATIENCE)
+            ready, _, _ = select.select([self.news], [], [], TIMEOUT)
             assert ready, f"it did not come; there was {seen}"
             os.read(self.news, 65_536)
         return seen

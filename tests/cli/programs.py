@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 PROGRAM: Final = (sys.executable, "-m", "amplifier")
-PATIENCE: Final = 30.0
+TIMEOUT: Final = 30.0
 """Seconds after which a process that says nothing has failed."""
 
 
@@ -79,7 +79,7 @@ def run(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
         encoding="utf-8",
         check=False,
         env={**os.environ, **options},
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
 
 
@@ -132,7 +132,7 @@ def read_until(stream: IO[bytes] | None, text: str) -> str:
 
 def _read_until(descriptor: int, text: str, seen: str) -> tuple[str, str]:
     """Return what came up to the end of the text, and what came behind it."""
-    end = monotonic() + PATIENCE
+    end = monotonic() + TIMEOUT
     while text not in seen:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, end - monotonic()))
         data = b""

@@ -213,7 +213,7 @@ def test_command_in_background_of_its_terminal_asks_nobody(
 
 def test_without_a_terminal_what_needs_approval_is_denied(tmp_path: Path) -> None:
     with start("run", "go", "--plan", str(a_plan(tmp_path))) as process:
-        told = read_until(
+        reported = read_until(
             process.stderr,
             "--accept-edits allows edits of files, --yes whatever is asked",
         )
@@ -222,9 +222,9 @@ def test_without_a_terminal_what_needs_approval_is_denied(tmp_path: Path) -> Non
         assert process.wait() == 0
     assert (
         "Denied by approval: Nobody can be asked: there is no terminal to ask at; --accept-edits"
-        in told
+        in reported
     )
-    assert "printed" not in told + answer
+    assert "printed" not in reported + answer
 
 
 def test_yes_allows_what_is_asked_and_tells_it(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_what_fails_and_what_is_mistyped_ends_no_chat(
     with _chat(plan, *(["--debug"] if debug else [])) as terminal:
         terminal.read_prompt()
         terminal.type("a\r")
-        told = terminal.read_until("Error: provider scripted: out of paper")
+        reported = terminal.read_until("Error: provider scripted: out of paper")
         terminal.read_prompt()
         terminal.type("/hlp\r")
         terminal.read_until("There is no command /hlp; did you mean '/help'?")
@@ -146,7 +146,7 @@ def test_what_fails_and_what_is_mistyped_ends_no_chat(
         terminal.type("/exit\r")
 
         assert terminal.wait() == 0
-    assert ("Traceback" in told) is debug
+    assert ("Traceback" in reported) is debug
 
 
 def test_plan_that_cannot_be_opened_ends_chat_before_it_begins(

@@ -65,9 +65,9 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     ]
     write(own / "collections/acme/profiles/a.md", "evil")
 
-    told = call("collection", "verify", expect=1).stdout
-    assert told.startswith("changed: acme (the files in ")
-    assert "'amplifier collection accept acme' keeps it as it is" in told
+    reported = call("collection", "verify", expect=1).stdout
+    assert reported.startswith("changed: acme (the files in ")
+    assert "'amplifier collection accept acme' keeps it as it is" in reported
     verdicts = answer("collection", "verify", "acme", expect=1)
     assert isinstance(verdicts, list)
     assert [sorted(verdict) for verdict in verdicts] == [
@@ -90,9 +90,9 @@ def test_a_collection_that_was_edited_is_accepted(acme: Path, own: Path) -> None
         "amplifier collection accept acme"
         in call("profile", "show", "acme:a", expect=1).stderr
     )
-    told = call("collection", "accept", "acme").stderr
-    assert "acme is your own now" in told
-    assert f"'amplifier collection install {acme} --force'" in told
+    reported = call("collection", "accept", "acme").stderr
+    assert "acme is your own now" in reported
+    assert f"'amplifier collection install {acme} --force'" in reported
     assert call("collection", "verify").stdout.startswith("own: acme")
     call("collection", "update")
     assert "Mine." in (own / "collections/acme/profiles/a.md").read_text()
@@ -117,7 +117,7 @@ def test_a_project_s_collection(acme: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("collection", "install", "nowhere"), "no such collection"),
         (
@@ -148,11 +148,11 @@ def test_a_project_s_collection(acme: Path) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_an_error_is_one_line_with_a_reason(
-    arguments: tuple[str, ...], told: str
+    arguments: tuple[str, ...], reported: str
 ) -> None:
     stderr = call(*arguments, expect=1).stderr
 
-    assert told in stderr
+    assert reported in stderr
     assert "s3cret" not in stderr
     assert len(stderr.splitlines()) == 1
 
@@ -167,9 +167,9 @@ def test_a_module_is_added_traced_updated_and_removed(
     first = commit(tmp_path / "tool", TOOL_FILES)
     source = f"git+file://{tmp_path / 'tool'}@main"
     assert "No source is pinned" in call("module", "update").stderr
-    told = call("module", "add", "tool-acme", "--source", source)
-    assert told.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
-    assert "acme-core-that-nobody-has" in told.stderr
+    reported = call("module", "add", "tool-acme", "--source", source)
+    assert reported.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
+    assert "acme-core-that-nobody-has" in reported.stderr
 
     why = call("module", "why", "tool-acme").stdout.splitlines()
     assert [line.split()[0] for line in why if line.startswith("*")] == ["*"]
@@ -250,9 +250,9 @@ def test_a_package_is_installed_only_with_consent(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     add = ("module", "add", "tool-x", "--source", "acme-nowhere")
 
-    told = call(*add, expect=1, input="n\n").stderr
-    assert "pip install --python" in told
-    assert "nothing was changed" in told
+    reported = call(*add, expect=1, input="n\n").stderr
+    assert "pip install --python" in reported
+    assert "nothing was changed" in reported
     assert not ran.exists()
     call(*add, expect=1, input="")
     assert not ran.exists()

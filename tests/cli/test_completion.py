@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.cli import main
 from tests.app.projects import write
@@ -96,27 +96,27 @@ def test_commands_and_options_are_completed(words: str, found: str) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
     """A project with profiles, collections and sessions, the working directory."""
     folder = tmp_path / "shop"
     (folder / ".git").mkdir(parents=True)
     monkeypatch.chdir(folder)
-    places = Places.find()
+    dirs = AppDirs.find()
     for path in (
-        places.home / "profiles/dev.md",
-        places.home / "profiles/two words.md",
-        places.home / "profiles/README.md",
-        places.home / "collections/kit/profiles/strict.md",
-        places.home / "collections/deep/deep/profiles/inner.md",
-        places.home / "collections/.incoming/profiles/not-yet.md",
-        places.root / ".amplifier/profiles/shop.md",
-        places.root / ".amplifier/collections/team/profiles/ours.md",
+        dirs.home / "profiles/dev.md",
+        dirs.home / "profiles/two words.md",
+        dirs.home / "profiles/README.md",
+        dirs.home / "collections/kit/profiles/strict.md",
+        dirs.home / "collections/deep/deep/profiles/inner.md",
+        dirs.home / "collections/.incoming/profiles/not-yet.md",
+        dirs.root / ".amplifier/profiles/shop.md",
+        dirs.root / ".amplifier/collections/team/profiles/ours.md",
     ):
         write(path, "---\n---\n")
-    return places
+    return dirs
 
 
-def test_sessions_are_completed_by_id_and_name(shop: Places, tmp_path: Path) -> None:
+def test_sessions_are_completed_by_id_and_name(shop: AppDirs, tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     first = json.loads(call("run", "Hello", "--plan", plan, "--output", "json").stdout)[
         "session_id"
@@ -137,7 +137,7 @@ def test_sessions_are_completed_by_id_and_name(shop: Places, tmp_path: Path) -> 
         assert completed(f"amplifier {words} ti") == ["till"], words
 
 
-def test_profiles_and_collections_are_completed(shop: Places) -> None:
+def test_profiles_and_collections_are_completed(shop: AppDirs) -> None:
     names = ["deep:inner", "dev", "foundation:base", "kit:strict", "shop", "team:ours"]
     offered = completed("amplifier run --profile ")
     assert [name for name in names if name in offered] == names
@@ -177,7 +177,7 @@ def test_modules_and_providers_are_completed() -> None:
         )
 
 
-def test_a_name_that_a_terminal_would_obey_is_not_offered(shop: Places) -> None:
+def test_a_name_that_a_terminal_would_obey_is_not_offered(shop: AppDirs) -> None:
     write(shop.home / "profiles/dev\x1b[31m.md", "")
     assert completed("amplifier run -P dev") == ["dev"]
 
@@ -185,15 +185,15 @@ def test_a_name_that_a_terminal_would_obey_is_not_offered(shop: Places) -> None:
 def test_where_nothing_can_be_read_nothing_is_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def gone(_: object = None) -> Places:
+    def gone(_: object = None) -> AppDirs:
         raise FileNotFoundError
 
-    monkeypatch.setattr(Places, "find", gone)
+    monkeypatch.setattr(AppDirs, "find", gone)
     assert completed("amplifier resume ") == []
 
 
 @pytest.mark.process
-def test_completing_a_name_loads_no_runtime(shop: Places) -> None:
+def test_completing_a_name_loads_no_runtime(shop: AppDirs) -> None:
     program = (
         "import sys\nfrom amplifier.cli import main\n"
         "try:\n    main([], prog_name='amplifier')\nexcept SystemExit:\n    pass\n"

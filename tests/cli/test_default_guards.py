@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.cli import _approval, main
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, open_terminal
@@ -51,7 +51,7 @@ def scripted(*calls: tuple[str, dict[str, JSONValue]], rest: str = "") -> None:
         for name, arguments in calls
     ]
     responses = json.dumps([*steps, "The end."])
-    path = Places.find().home / "profiles" / "trial.md"
+    path = AppDirs.find().home / "profiles" / "trial.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = PROFILE.replace("EXTENDS", "" if rest else BASE).replace(
         "RESPONSES", responses

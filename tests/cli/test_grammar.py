@@ -105,8 +105,8 @@ def test_the_nouns_are_singular() -> None:
         "permissions",
         "questions",
     ]
-    told = PAGE.split("\n## Nouns\n")[1].split("\n## ")[0]
-    assert nouns - set(re.findall(r"`(\w+)`", told)) == set()
+    reported = PAGE.split("\n## Nouns\n")[1].split("\n## ")[0]
+    assert nouns - set(re.findall(r"`(\w+)`", reported)) == set()
 
 
 def test_the_global_options_are_those_of_the_page() -> None:
@@ -278,10 +278,10 @@ def test_quiet_leaves_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (folder / "broken.md").write_text("---\nmeta: [\n---\n", "utf-8")
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
 
-    told = call("--quiet", "agent", "list").stderr
+    reported = call("--quiet", "agent", "list").stderr
 
-    assert "warning:" in told
-    assert "There is no agent" not in told
+    assert "warning:" in reported
+    assert "There is no agent" not in reported
 
 
 def test_no_color_reaches_what_writes_colours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.later_turns import LATER, LaterTurn
 from amplifier.app.sessions.opened import OpenSession, open_session
@@ -56,7 +56,7 @@ class Left:
         choice = StoreChoice(store=self.url)
         selector = SessionSelector(resume=self.session, choice=choice)
         return await to_thread.run_sync(
-            select_session, PlanOptions(), selector, Places.find()
+            select_session, PlanOptions(), selector, AppDirs.find()
         )
 
     async def open(self) -> AbstractAsyncContextManager[OpenSession]:
@@ -75,7 +75,7 @@ class Left:
             await store.aclose()
 
     async def store(self) -> SessionStore:
-        return await StoreChoice(store=self.url).opened(Places.find())
+        return await StoreChoice(store=self.url).opened(AppDirs.find())
 
     async def answer(self, option: str = "Deny") -> None:
         """Answer as `amplifier answer --no-run` does."""
@@ -138,10 +138,10 @@ def leave(
     return Left(url, asked["session_id"])
 
 
-async def shared(name: str, places: Places, *, namespace: str) -> SessionStore:
-    root = places.working_dir.parent / "shared"
+async def shared(name: str, dirs: AppDirs, *, namespace: str) -> SessionStore:
+    root = dirs.working_dir.parent / "shared"
     if name == "files":
-        return FileSessionStore(ProjectSessions.of(places))
+        return FileSessionStore(ProjectSessions.of(dirs))
     assert name == URL
     return FileSessionStore(ProjectSessions(root / namespace))
 
@@ -175,9 +175,9 @@ async def test_an_answered_turn_waits_to_be_continued(left: Left) -> None:
         notices = [*opening_notices(opened)]
     (question,) = await left.questions()
 
-    told = "\n".join(notices)
-    assert "was answered and not continued" in told
-    assert question.question_id[:12] in told
+    reported = "\n".join(notices)
+    assert "was answered and not continued" in reported
+    assert question.question_id[:12] in reported
     assert question.answer == "Deny"
     assert await left.continued() == "The end."
 
@@ -202,7 +202,7 @@ async def test_a_prompt_ends_the_turn_that_waits(left: Left) -> None:
 
 @pytest.mark.parametrize("left", ["files"], indirect=True)
 async def test_a_repair_withdraws_what_the_turn_asked(left: Left) -> None:
-    await repair(ProjectSessions.of(Places.find()), left.session)
+    await repair(ProjectSessions.of(AppDirs.find()), left.session)
 
     (question,) = await left.questions()
     assert question.is_void
@@ -225,8 +225,8 @@ async def test_slash_commands_leave_the_turn_that_waits(left: Left) -> None:
 
 async def test_what_cannot_be_read_of_the_turn_refuses_no_session(left: Left) -> None:
     async with await left.open() as opened:
-        assert opened.kept is not None
-        (opened.kept.folder / LATER).write_text("{")
+        assert opened.writer is not None
+        (opened.writer.folder / LATER).write_text("{")
     async with await left.open() as again:
         await take_turn(again)
         assert not again.left

@@ -29,10 +29,10 @@ def test_a_library_s_traceback_is_one_line(capsys: pytest.CaptureFixture[str]) -
         logging.getLogger("asyncio").debug("of no interest")
 
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert (told["event"], told["library"]) == ("library.logged", "asyncio")
-    assert told["message"] == "Unhandled exception"
-    assert told["error"] == "OSError: closed\nby the other side"
+    reported = json.loads(line)
+    assert (reported["event"], reported["library"]) == ("library.logged", "asyncio")
+    assert reported["message"] == "Unhandled exception"
+    assert reported["error"] == "OSError: closed\nby the other side"
 
 
 def test_nothing_is_left_of_it_after_the_block() -> None:

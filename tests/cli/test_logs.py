@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.logs.follower import follow
 from amplifier.app.logs.reader import LogLine
 from amplifier.cli._loglines import LogLines
@@ -31,7 +31,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (project / ".git").mkdir(parents=True)
     monkeypatch.chdir(project)
     monkeypatch.setenv("TZ", "UTC")
-    folder = Places.find().state / "sessions"
+    folder = AppDirs.find().state / "sessions"
     story, child = Story("aaa"), Story("aaa-1_kid", "aaa", start=1.5)
     story.tell("prompt:submit", prompt="Hello\nworld \x1b[1m")
     story.tell("tool:pre", tool_name="bash", tool_input={"command": "ls"})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mcp.entries import ServerEntry, add_server, remove_server
 from amplifier_kit.files.documents import read_mapping
 from amplifier_sdk.jsontypes import JSONObject
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _settings() -> Path:
-    return Places.find().home / "settings.yaml"
+    return AppDirs.find().home / "settings.yaml"
 
 
 def _states() -> dict[str, str]:
@@ -39,8 +39,8 @@ def _states() -> dict[str, str]:
 
 @pytest.mark.process
 def test_an_added_server_connects_and_lists_its_tools() -> None:
-    told = call("mcp", "add", "clock", "--", *CLOCK).stderr
-    assert "amplifier mcp tools clock" in told
+    reported = call("mcp", "add", "clock", "--", *CLOCK).stderr
+    assert "amplifier mcp tools clock" in reported
     assert _states() == {"clock": "connected"}
 
     tools = call("mcp", "tools", "clock").stdout
@@ -162,18 +162,18 @@ def test_a_command_is_stored_as_it_was_typed(
     tmp_path_factory: pytest.TempPathFactory, words: list[str]
 ) -> None:
     home = tmp_path_factory.mktemp("home")
-    places = Places(working_dir=home, home=home, root=home)
+    dirs = AppDirs(working_dir=home, home=home, root=home)
     config: JSONObject = {"command": "shop", "args": [*words]}
-    add_server("shop", config, scope="user", places=places)
-    add_server("other", config, scope="user", places=places)
-    remove_server("other", scope="user", places=places)
+    add_server("shop", config, scope="user", dirs=dirs)
+    add_server("other", config, scope="user", dirs=dirs)
+    remove_server("other", scope="user", dirs=dirs)
 
     from amplifier.app.settings.settings import load_settings
 
-    layer = load_settings(places).layers[0]
+    layer = load_settings(dirs).layers[0]
     key = ("modules", "tools", 0, "config", "servers", "shop")
     assert layer.expanded(key, lambda _: None) == config
-    remove_server("shop", scope="user", places=places)
+    remove_server("shop", scope="user", dirs=dirs)
     assert not read_mapping(home / "settings.yaml")
 
 

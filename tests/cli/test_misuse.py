@@ -22,7 +22,7 @@ TECHNICAL = re.compile(
 """What nobody but a programmer can read."""
 
 
-def told(*arguments: str) -> str:
+def reported(*arguments: str) -> str:
     """Run a command that fails, and return what is said of it once it was read as a person reads it."""
     text = call(*arguments, expect=1).stderr
     assert not TECHNICAL.search(text), text
@@ -136,11 +136,11 @@ def _no_server(shop: Path) -> tuple[str, ...]:
 def test_a_mistake_is_explained(
     shop: Path, prepare: Callable[[Path], tuple[str, ...]], says: str
 ) -> None:
-    assert says in told(*prepare(shop))
+    assert says in reported(*prepare(shop))
 
 
 def test_nobody_is_sent_to_a_package_that_is_not_ours(shop: Path) -> None:
-    text = told("run", "hi", "-p", "opnai")
+    text = reported("run", "hi", "-p", "opnai")
 
     assert "amplifier-module-provider-opnai" not in text
     assert "'amplifier module add provider-opnai --source FOLDER'" in text
@@ -156,7 +156,9 @@ def test_a_full_disk_at_the_start_is_explained(
 
     monkeypatch.setattr("amplifier_kit.files.atomic._write", full)
 
-    assert "the disk is full; free some space" in told("run", "hi", "--plan", str(plan))
+    assert "the disk is full; free some space" in reported(
+        "run", "hi", "--plan", str(plan)
+    )
 
 
 @pytest.mark.parametrize("number", sorted(errno.errorcode))

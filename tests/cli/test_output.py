@@ -252,27 +252,27 @@ def test_an_error_says_what_and_where(error: Exception, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_told"), [("length", True), ("stop", False), (None, False)]
+    ("reason", "is_reported"), [("length", True), ("stop", False), (None, False)]
 )
 def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
-    reason: str | None, is_told: bool, capsys: pytest.CaptureFixture[str]
+    reason: str | None, is_reported: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     TextAnswer(Output(BytesIO())).write(TurnFinished(text="half", finish_reason=reason))
 
-    assert ("incomplete" in capsys.readouterr().err) is is_told
+    assert ("incomplete" in capsys.readouterr().err) is is_reported
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "reported"),
     [("tokens", "the turn ended early: its limit 'tokens' is reached"), (None, "")],
 )
 def test_an_answer_that_a_limit_cut_short_says_which(
-    limit: str | None, told: str, capsys: pytest.CaptureFixture[str]
+    limit: str | None, reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     TextAnswer(Output(BytesIO())).write(TurnFinished(text="so far", limit=limit))
 
     told_to_the_person = capsys.readouterr().err
-    assert told in told_to_the_person
+    assert reported in told_to_the_person
     assert (told_to_the_person == "") is (limit is None)
 
 

@@ -107,11 +107,11 @@ def test_a_provider_is_chosen_and_asked(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert call("provider", "current").stdout == "provider-local\n"
-    told = call(
+    reported = call(
         "provider", "use", "acme", "--model", "acme-2", "--config", "priority=3"
     ).stderr
-    assert "New sessions ask provider-acme for acme-2" in told
-    assert "amplifier config secret set ACME_KEY" in told
+    assert "New sessions ask provider-acme for acme-2" in reported
+    assert "amplifier config secret set ACME_KEY" in reported
     assert settings(own)["config"] == {
         "providers": [
             {
@@ -212,7 +212,7 @@ def test_key_from_pipe_or_variable_is_kept_and_never_shown(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("--key-stdin", "--key-from-env", "X"), "use one of them"),
         (("--provider", "local", "--dry-run", "--test"), "use one of them"),
@@ -228,9 +228,9 @@ def test_key_from_pipe_or_variable_is_kept_and_never_shown(
     ],
 )
 def test_what_cannot_be_set_up_is_wrong_usage(
-    arguments: tuple[str, ...], told: str
+    arguments: tuple[str, ...], reported: str
 ) -> None:
-    assert told in call("init", *arguments, expect=2).stderr
+    assert reported in call("init", *arguments, expect=2).stderr
 
 
 def test_a_provider_that_cannot_be_used_is_told() -> None:
@@ -354,8 +354,8 @@ def test_a_key_of_what_is_not_installed_is_reported(
     own: Path, installer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWAY_KEY", "k")
-    told = call("init", "--yes").stderr
-    assert "AWAY_KEY is set; to use it: " in told
+    reported = call("init", "--yes").stderr
+    assert "AWAY_KEY is set; to use it: " in reported
     assert not installer.exists()
 
 
@@ -382,9 +382,9 @@ def test_a_server_on_this_machine_is_taken_before_the_embedded_model(
 ) -> None:
     _with_server(monkeypatch, "provider-acme")
 
-    told = call("init", "--yes", "--dry-run").stdout
+    reported = call("init", "--yes", "--dry-run").stdout
 
-    assert "would set provider: provider-acme, model qwen" in told
+    assert "would set provider: provider-acme, model qwen" in reported
 
 
 def test_a_server_whose_provider_is_missing_is_reported(

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import ProjectSessions
@@ -41,11 +41,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def latest() -> SessionRecord:
-    return ProjectSessions.of(Places.find()).all()[0].record
+    return ProjectSessions.of(AppDirs.find()).all()[0].record
 
 
 def folder() -> Path:
-    return ProjectSessions.of(Places.find()).folder(latest().session_id)
+    return ProjectSessions.of(AppDirs.find()).folder(latest().session_id)
 
 
 def answers(responses: JSONValue, name: str = "scripted") -> JSONObject:
@@ -99,7 +99,7 @@ def test_the_hooks_of_a_plan_file_guard_every_later_turn(
     way: str, tmp_path: Path, project: Path
 ) -> None:
     """A file is not deleted without a question because the session is opened in another way."""
-    kept = write(project / "a.txt", "kept")
+    stored = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     plan = tmp_path / "plan.json"
     plan.write_text(
@@ -112,7 +112,7 @@ def test_the_hooks_of_a_plan_file_guard_every_later_turn(
 
     again(way)
 
-    assert kept.exists()
+    assert stored.exists()
     recorded = json.loads((folder() / "composition.json").read_text())
     assert [
         hook["module"] if isinstance(hook, dict) else hook
@@ -125,7 +125,7 @@ def test_the_hooks_of_a_plan_file_guard_every_later_turn(
 def test_the_plan_of_now_is_taken_when_the_person_says_so(
     way: str, tmp_path: Path, project: Path
 ) -> None:
-    kept = write(project / "a.txt", "kept")
+    stored = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     guarded, bare = tmp_path / "guarded.json", tmp_path / "bare.json"
     guarded.write_text(
@@ -139,10 +139,10 @@ def test_the_plan_of_now_is_taken_when_the_person_says_so(
     refused = again(way, "--plan", str(bare), expect=1)
     assert "--plan" in refused
     assert "--with-current-plan" in refused
-    assert kept.exists()
+    assert stored.exists()
 
     again(way, "--plan", str(bare), "--with-current-plan")
-    assert not kept.exists()
+    assert not stored.exists()
 
 
 def test_only_stored_session_has_another_plan_than_one_of_now() -> None:
@@ -155,8 +155,8 @@ def test_only_stored_session_has_another_plan_than_one_of_now() -> None:
 def test_what_restricts_now_is_added_and_what_allows_is_not(
     tmp_path: Path, project: Path
 ) -> None:
-    own = Path(Places.find().home)
-    kept = write(project / "a.txt", "kept")
+    own = Path(AppDirs.find().home)
+    stored = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     profile(own, "work", plan_of(said, tools=["tool-filesystem", "tool-trials"]))
     call("run", "Hello", "--profile", "work")
@@ -166,18 +166,18 @@ def test_what_restricts_now_is_added_and_what_allows_is_not(
     )
     profile(own, "work", stricter)
     script(tmp_path / "said.json", THEN)
-    told = again("continue")
+    reported = again("continue")
 
-    assert kept.exists()
-    assert "taken away meanwhile: tool-trials" in told
-    assert "--with-current-plan takes what there is now" in told
+    assert stored.exists()
+    assert "taken away meanwhile: tool-trials" in reported
+    assert "--with-current-plan takes what there is now" in reported
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
     assert [tool["module"] for tool in recorded["tools"]] == ["tool-filesystem"]
 
 
 def test_deny_rules_and_lower_limits_of_now_hold(tmp_path: Path, project: Path) -> None:
-    own = Path(Places.find().home)
-    kept = write(project / "a.txt", "kept")
+    own = Path(AppDirs.find().home)
+    stored = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     allowed: JSONValue = {"module": "hooks-approval", "config": {"otherwise": "allow"}}
     profile(own, "work", plan_of(said, tools=["tool-filesystem"], hooks=[allowed]))
@@ -191,7 +191,7 @@ def test_deny_rules_and_lower_limits_of_now_hold(tmp_path: Path, project: Path) 
     script(tmp_path / "said.json", THEN)
     again("continue")
 
-    assert kept.exists()
+    assert stored.exists()
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
     assert recorded["hooks"][0]["config"] == {"otherwise": "allow", "rules": rules}
     assert recorded["session"]["limits"] == {"iterations": 3}
@@ -199,7 +199,7 @@ def test_deny_rules_and_lower_limits_of_now_hold(tmp_path: Path, project: Path) 
 
 @WAYS
 def test_the_provider_is_kept_until_another_one_is_named(way: str) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     profile(own, "first", plan_of(["one"]))
     call("run", "Hello", "--profile", "first")
     call("run", "Hello", "--profile", "first", "--provider", "scripted")
@@ -211,7 +211,7 @@ def test_the_provider_is_kept_until_another_one_is_named(way: str) -> None:
 
 
 def test_another_provider_is_recorded_and_told(tmp_path: Path) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     both: JSONObject = {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "providers": [
@@ -244,7 +244,7 @@ def test_the_first_tool_is_said_for_one_time(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_stored_and_come_back(tmp_path: Path) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     token, password = "sk-proj-" + "a1B2c3D4" * 6, "hunter2hunter2"
     guard: JSONValue = {
         "module": "hooks-shell",
@@ -292,7 +292,7 @@ def test_secrets_of_plan_file_come_back_from_file_as_it_was(
 def test_a_reference_to_the_environment_is_filled_in_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     monkeypatch.setenv("SOME_TOKEN", "abcdefgh-1")
     guard: JSONValue = {
         "module": "hooks-shell",
@@ -350,8 +350,8 @@ def test_what_the_project_brought_needs_its_trust_again(project: Path) -> None:
     settings = write(
         project / ".amplifier/settings.yaml", json.dumps({"limits": {"iterations": 7}})
     )
-    trust(Places.find(), "settings")
-    profile(Path(Places.find().home), "work", plan_of(["one"]))
+    trust(AppDirs.find(), "settings")
+    profile(Path(AppDirs.find().home), "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work")
     assert call("continue", "Go on").stdout == "one\n"
 
@@ -361,7 +361,7 @@ def test_what_the_project_brought_needs_its_trust_again(project: Path) -> None:
         "settings: the session was made with the settings of this folder, which are not trusted now"
         in refused
     )
-    trust(Places.find(), "settings")
+    trust(AppDirs.find(), "settings")
     assert call("continue", "Go on").stdout == "one\n"
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
     assert recorded["session"]["limits"] == {"iterations": 7}
@@ -370,7 +370,7 @@ def test_what_the_project_brought_needs_its_trust_again(project: Path) -> None:
 
 
 def test_a_session_of_an_earlier_version_is_opened_and_says_so(tmp_path: Path) -> None:
-    profile(Path(Places.find().home), "work", plan_of(["one"]))
+    profile(Path(AppDirs.find().home), "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work")
     (folder() / "composition.json").unlink()
     assert "composition.json: the file is missing" in again("continue", expect=1)
@@ -383,7 +383,7 @@ def test_a_session_of_an_earlier_version_is_opened_and_says_so(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (b"{", "it is no JSON"),
         (b"[]", "a mapping; got a list"),
@@ -393,18 +393,20 @@ def test_a_session_of_an_earlier_version_is_opened_and_says_so(tmp_path: Path) -
     ],
     ids=["text", "list", "newer", "unknown", "large"],
 )
-def test_a_damaged_composition_refuses_the_session(content: bytes, told: str) -> None:
-    profile(Path(Places.find().home), "work", plan_of(["one"]))
+def test_a_damaged_composition_refuses_the_session(
+    content: bytes, reported: str
+) -> None:
+    profile(Path(AppDirs.find().home), "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work")
     (folder() / "composition.json").write_bytes(content)
     refused = again("continue", expect=1)
-    assert told in refused
+    assert reported in refused
     assert "--with-current-plan" in refused
     assert "done" not in again("continue", "--with-current-plan")
 
 
 def test_a_composition_that_is_a_hard_link_refuses_the_session(tmp_path: Path) -> None:
-    profile(Path(Places.find().home), "work", plan_of(["one"]))
+    profile(Path(AppDirs.find().home), "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work")
     (tmp_path / "other.json").hardlink_to(folder() / "composition.json")
     assert "it is a hard link" in again("continue", expect=1)
@@ -417,7 +419,7 @@ def test_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
         "context": "context-simple",
         "limits": {"session_tokens": 10**6},
     }
-    profile(Path(Places.find().home), "work", plan)
+    profile(Path(AppDirs.find().home), "work", plan)
     call("run", "Hello", "--profile", "work")
     session, damaged = latest().session_id, folder() / "metadata.json"
     damaged.write_bytes(damaged.read_bytes()[:40])
@@ -439,7 +441,7 @@ def test_repaired_record_does_not_take_present_plan_unasked(
     if of == "root":
         session = latest().session_id
         (folder() / "composition.json").unlink()
-    damaged = ProjectSessions.of(Places.find()).folder(session) / "metadata.json"
+    damaged = ProjectSessions.of(AppDirs.find()).folder(session) / "metadata.json"
     damaged.write_bytes(damaged.read_bytes()[:40])
     call("session", "repair", session)
 
@@ -451,10 +453,10 @@ def test_repaired_record_does_not_take_present_plan_unasked(
 def child(project: Path, responses: JSONValue) -> str:
     """Run a session, let it have stored an agent's session as delegation does, and return the id of that one."""
     profile(
-        Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"])
+        Path(AppDirs.find().home), "work", plan_of(["one"], tools=["tool-filesystem"])
     )
     call("run", "Hello", "--profile", "work")
-    store, parent = ProjectSessions.of(Places.find()), latest().session_id
+    store, parent = ProjectSessions.of(AppDirs.find()), latest().session_id
     plan = plan_of(
         responses, tools=["tool-filesystem", "tool-trials"], hooks=["hooks-approval"]
     )
@@ -470,22 +472,22 @@ def child(project: Path, responses: JSONValue) -> str:
 def test_a_child_is_opened_with_its_own_plan(is_forked: bool, project: Path) -> None:
     """It has the guards that it had, and no tool that its family has not by now."""
     session = child(project, [DELETE, "seen"])
-    kept = write(project / "a.txt", "kept")
+    stored = write(project / "a.txt", "kept")
     if is_forked:
         session = call("session", "fork", session).stdout.strip()
 
-    told = call("resume", session, "Go on")
+    reported = call("resume", session, "Go on")
 
-    assert told.stdout == "seen\n"
+    assert reported.stdout == "seen\n"
     assert call("resume", session, "Go on").stdout == "seen\n"
-    assert kept.exists()
-    assert "taken away meanwhile: tool-trials" in told.stderr
+    assert stored.exists()
+    assert "taken away meanwhile: tool-trials" in reported.stderr
 
 
 def test_a_child_gets_the_guards_that_its_family_has_now(project: Path) -> None:
     session = child(project, ["seen"])
     profile(
-        Path(Places.find().home),
+        Path(AppDirs.find().home),
         "work",
         plan_of(["one"], tools=["tool-filesystem"], hooks=["hooks-denies"]),
     )
@@ -505,7 +507,7 @@ def test_child_that_came_of_nothing_known_opened_with_own_plan(
 def test_imported_session_has_no_secret_and_current_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     profile(own, "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work", "--model", "m")
     exported = json.loads(
@@ -542,14 +544,16 @@ def test_imported_session_has_no_secret_and_current_modules(
                 secret.encode() in file.read_bytes() for secret in secrets
             ), file
     call("profile", "use", "work")
-    told = again("continue")
-    assert "It is not recorded what this session was made of: it was imported" in told
+    reported = again("continue")
+    assert (
+        "It is not recorded what this session was made of: it was imported" in reported
+    )
     assert latest().model is None
 
 
 def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
     profile(
-        Path(Places.find().home), "work", plan_of([{"text": "one", "usage": [30, 10]}])
+        Path(AppDirs.find().home), "work", plan_of([{"text": "one", "usage": [30, 10]}])
     )
     call("run", "Hello", "--profile", "work")
     file = write(

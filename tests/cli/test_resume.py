@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.installation import install_command
 from tests.app.store.talks import interrupt, keep
@@ -23,15 +23,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shop"
 
 
-def kept() -> list[tuple[str, int, str]]:
-    records = (found.record for found in ProjectSessions.of(Places.find()).all())
+def stored() -> list[tuple[str, int, str]]:
+    records = (found.record for found in ProjectSessions.of(AppDirs.find()).all())
     return [(record.session_id, record.turn_count, record.prompt) for record in records]
 
 
 def test_a_session_is_kept_and_goes_on(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["one", "two"]))
     first = json.loads(call("run", "Hello", "--plan", plan, "--output", "json").stdout)
-    assert kept() == [(first["session_id"], 1, "Hello")]
+    assert stored() == [(first["session_id"], 1, "Hello")]
     assert call("continue", "And now?", "--plan", plan).stdout == "one\n"
     assert (
         call("resume", first["session_id"][:6], "More", "--plan", plan).stdout
@@ -50,7 +50,7 @@ def test_a_session_is_kept_and_goes_on(tmp_path: Path) -> None:
         ).stdout
     )
     assert again["session_id"] == first["session_id"]
-    assert kept() == [(first["session_id"], 4, "Hello")]
+    assert stored() == [(first["session_id"], 4, "Hello")]
 
 
 def test_a_session_is_not_kept_when_nobody_wants_it(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_a_session_is_not_kept_when_nobody_wants_it(tmp_path: Path) -> None:
     call("run", "Hello", "--plan", plan, "--no-keep")
     call("config", "set", "sessions.keep", "false")
     call("run", "Hello", "--plan", plan)
-    assert kept() == []
+    assert stored() == []
     call("run", "Hello", "--plan", plan, "--keep")
-    assert len(kept()) == 1
+    assert len(stored()) == 1
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_the_sessions_of_another_project_are_apart(
     call("run", "Hello", "--plan", plan)
     (tmp_path / "other" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "other")
-    assert kept() == []
+    assert stored() == []
     call("continue", "Hello", expect=1)
 
 
 def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
-    own = Path(Places.find().home)
+    own = Path(AppDirs.find().home)
     for name in ("one", "two"):
         head = "session: {orchestrator: loop-basic, context: context-simple}\n"
         provider = f"providers: [{{module: provider-scripted, config: {{responses: [{name}], repeat: true}}}}]\n"
@@ -141,18 +141,18 @@ def test_what_a_project_brings_is_told_and_left_out(
 ) -> None:
     (project / ".amplifier").mkdir()
     (project / ".amplifier/settings.yaml").write_text("profile: {active: theirs}\n")
-    told = call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one"]))).stderr
-    assert "going on without the settings of this folder" in told
-    assert "'amplifier trust'" in told
+    reported = call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one"]))).stderr
+    assert "going on without the settings of this folder" in reported
+    assert "'amplifier trust'" in reported
 
 
 def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     call("run", "Hello", "--plan", plan)
-    (found,) = ProjectSessions.of(Places.find()).all()
+    (found,) = ProjectSessions.of(AppDirs.find()).all()
 
     async def cut_off() -> None:
-        store = ProjectSessions.of(Places.find())
+        store = ProjectSessions.of(AppDirs.find())
         await interrupt(store, found)
         await interrupt(
             store,
@@ -162,8 +162,8 @@ def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
         )
 
     anyio.run(cut_off)
-    told = call("continue", "Go on", "--plan", plan).stderr
-    assert "The last turn was interrupted: Delete it" in told
-    assert "scout was at work, in session c1" in told
-    assert told.count("may have had their effect, or not: rm") == 2
-    assert told.count("were not started: ls") == 2
+    reported = call("continue", "Go on", "--plan", plan).stderr
+    assert "The last turn was interrupted: Delete it" in reported
+    assert "scout was at work, in session c1" in reported
+    assert reported.count("may have had their effect, or not: rm") == 2
+    assert reported.count("were not started: ls") == 2

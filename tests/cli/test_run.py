@@ -17,7 +17,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.given_prompts import GivenPrompt
 from amplifier.cli import main
 from amplifier.cli._logs import configure_logs
@@ -175,7 +175,7 @@ def test_an_error_is_told_without_secrets(
 
 
 @pytest.mark.parametrize(
-    ("told", "hidden"),
+    ("reported", "hidden"),
     [
         ({"error": "x" * 180 + f" {TOKEN}"}, TOKEN[:8]),
         ({"error": f"a\r{AWS}"}, AWS),
@@ -184,11 +184,11 @@ def test_an_error_is_told_without_secrets(
     ],
 )
 def test_the_log_shows_no_part_of_a_secret(
-    capsys: pytest.CaptureFixture[str], told: dict[str, str], hidden: str
+    capsys: pytest.CaptureFixture[str], reported: dict[str, str], hidden: str
 ) -> None:
     configure_logs(debug=False)
 
-    structlog.get_logger().warning("it failed", **told)
+    structlog.get_logger().warning("it failed", **reported)
 
     line = capsys.readouterr().err
     assert line.startswith("warning: it failed")
@@ -545,8 +545,10 @@ def test_a_server_list_that_nothing_reads_is_reported_once(
     result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"])))
 
     (line,) = result.stderr.splitlines()
-    told = "Not read in this session: .mcp.json; to use it: name tool-mcp in the plan"
-    assert line == told
+    reported = (
+        "Not read in this session: .mcp.json; to use it: name tool-mcp in the plan"
+    )
+    assert line == reported
 
 
 def test_a_plan_may_be_written_in_yaml(tmp_path: Path) -> None:
@@ -577,7 +579,7 @@ def test_a_configuration_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (
             ("--profile", "dev", "--bundle", "kit"),
@@ -592,14 +594,14 @@ def test_a_configuration_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
     ids=["bundle", "plan", "all"],
 )
 def test_one_thing_alone_says_what_a_session_is_made_of(
-    tmp_path: Path, words: tuple[str, ...], told: str
+    tmp_path: Path, words: tuple[str, ...], reported: str
 ) -> None:
     plan = str(write_plan(tmp_path, ["ok"]))
 
     result = _invoke("hi", *(plan if word == "PLAN" else word for word in words))
 
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 SCHEMA: Final[JSONObject] = {
@@ -851,7 +853,7 @@ def test_files_reach_model_and_survive_a_resume(tmp_path: Path) -> None:
     second = _invoke("Again", "--resume", session_id, "--output", "json")
 
     assert (first.exit_code, second.exit_code) == (0, 0), second.output
-    folder = Places.find().state / "sessions" / session_id
+    folder = AppDirs.find().state / "sessions" / session_id
     assert b"AKIAIOSFODNN7EXAMPLE" not in b"".join(
         path.read_bytes() for path in folder.rglob("*") if path.is_file()
     )

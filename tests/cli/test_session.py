@@ -11,7 +11,7 @@ import anyio
 import pytest
 from click.testing import CliRunner, Result
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.storage import check_sessions
 from amplifier.app.store.store import ProjectSessions
 from amplifier.cli import main
@@ -45,7 +45,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSessions:
     for name in ("shop", "other"):
         (tmp_path / name / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
-    return ProjectSessions.of(Places.find())
+    return ProjectSessions.of(AppDirs.find())
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_session_whose_transcript_is_gone_is_refused(
     assert remedy in call("show", name, expect=1).stderr
     resumed = CliRunner().invoke(main, ["resume", name, "Go on"])
     assert (resumed.exit_code, remedy in resumed.stderr) == (1, True)
-    remedies = [finding.remedy for finding in check_sessions(Places.find())]
+    remedies = [finding.remedy for finding in check_sessions(AppDirs.find())]
     assert "amplifier session repair alpha --all-projects" in remedies
     assert "turns that were stored: 1" in call("diagnose", name, expect=1).stdout
     assert "It is repaired." in call("repair", name).stderr
@@ -201,10 +201,10 @@ def test_sessions_are_deleted_with_one_look_at_the_others(
 
     monkeypatch.setattr(ProjectSessions, "families", looking)
     monkeypatch.setattr(ProjectSessions, "listing", lambda _: pytest.fail("a listing"))
-    told = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
+    reported = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
     assert looks == [["alpha", "beta-1_scout", "beta"]]
     deleted = ("alpha", "beta-1_scout", "beta")
-    assert told.splitlines() == [f"deleted: {name}" for name in deleted]
+    assert reported.splitlines() == [f"deleted: {name}" for name in deleted]
 
 
 def test_a_session_is_shown(talks: ProjectSessions) -> None:
@@ -403,12 +403,12 @@ def test_what_is_wrong_is_told_and_repaired(talks: ProjectSessions) -> None:
     path = talks.folder("alpha") / "transcript.jsonl"
     path.write_bytes(path.read_bytes().replace(b"Hi.", b"Ho."))
     (talks.folder("beta") / "metadata.json").write_text("{")
-    told = call("diagnose", expect=1).stdout
-    assert "alpha:\n" in told
-    assert 'may have had their effect, or not: rm {"path": "/tmp/x"}' in told
-    assert "were not started: ls" in told
-    assert "transcript.jsonl: line 3" in told
-    assert "its record: " in told
+    reported = call("diagnose", expect=1).stdout
+    assert "alpha:\n" in reported
+    assert 'may have had their effect, or not: rm {"path": "/tmp/x"}' in reported
+    assert "were not started: ls" in reported
+    assert "transcript.jsonl: line 3" in reported
+    assert "its record: " in reported
     assert [each["sound"] for each in answer("diagnose", "alpha", expect=1)] == [False]
     assert "It is repaired." in call("repair", "alpha").stderr
     assert json.loads(call("repair", "beta", "--json").stdout)["record"]
@@ -419,9 +419,9 @@ def test_arguments_of_call_in_doubt_are_told_without_secrets(
     talks: ProjectSessions,
 ) -> None:
     anyio.run(partial(interrupt, path=f"/tmp/{TOKEN}"), talks, talks.find("alpha"))
-    told = call("diagnose", "alpha", expect=1).stdout
-    assert 'or not: rm {"path": "/tmp/[REDACTED' in told
-    assert TOKEN not in told
+    reported = call("diagnose", "alpha", expect=1).stdout
+    assert 'or not: rm {"path": "/tmp/[REDACTED' in reported
+    assert TOKEN not in reported
 
 
 def test_sessions_of_folder_that_was_renamed_are_moved_along(
@@ -440,7 +440,7 @@ def test_sessions_of_folder_that_was_renamed_are_moved_along(
     assert (resumed.exit_code, hint in resumed.stderr) == (1, True)
     assert hint in call("move", str(tmp_path / "nowhere"), expect=1).stderr
     assert "it is this project" in call("move", ".", expect=1).stderr
-    store = ProjectSessions.of(Places.find())
+    store = ProjectSessions.of(AppDirs.find())
     anyio.run(keep, store, "alpha")
     (talks.folder("beta") / "metadata.json").write_text("{")
 

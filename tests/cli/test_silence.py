@@ -37,7 +37,7 @@ async def request(hooks: HookRegistry, session: str = "s") -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "session", "told"),
+    ("seconds", "session", "reported"),
     [(6, "s", SAID), (4, "s", ""), (6, "child", "")],
     ids=["silent", "answered", "child"],
 )
@@ -46,7 +46,7 @@ def test_silence_is_reported_once(
     capsys: pytest.CaptureFixture[str],
     seconds: float,
     session: str,
-    told: str,
+    reported: str,
 ) -> None:
     async def main() -> None:
         hooks = HookRegistry()
@@ -60,7 +60,7 @@ def test_silence_is_reported_once(
             await request(hooks)
 
     VirtualClock().run(main, backend=anyio_backend_name)
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == reported
 
 
 def test_a_retry_that_is_reported_anyway_ends_the_wait(

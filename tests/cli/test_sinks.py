@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import call
 from tests.kit.redaction.test_encoded import corpus
@@ -111,6 +111,6 @@ def test_no_file_of_session_holds_secret_that_tool_returned(
     (out / "logs").write_text(call("logs").stdout, "utf-8")
 
     assert len(secrets) >= 300
-    transcript = next(Places.find().home.rglob("transcript.jsonl")).read_text("utf-8")
+    transcript = next(AppDirs.find().home.rglob("transcript.jsonl")).read_text("utf-8")
     assert transcript.count("[REDACTED:") >= len(secrets)
-    assert _written(secrets, Places.find().home, out) == {}
+    assert _written(secrets, AppDirs.find().home, out) == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.store import ProjectSessions
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import call, read_until, start
@@ -47,7 +47,7 @@ def write(folder: Path, responses: JSONValue, **limits: JSONValue) -> str:
 
 
 def spending() -> JSONObject:
-    return dict(ProjectSessions.of(Places.find()).all()[0].record.spending)
+    return dict(ProjectSessions.of(AppDirs.find()).all()[0].record.spending)
 
 
 def test_limits_of_session_count_what_earlier_processes_spent(
@@ -106,7 +106,7 @@ def test_record_of_earlier_version_counts_as_far_as_it_goes(
         "--plan",
         write(tmp_path, [{"text": "done", "usage": [30, 10]}], session_tokens=70),
     )
-    file = ProjectSessions.of(Places.find()).all()[0].folder / "metadata.json"
+    file = ProjectSessions.of(AppDirs.find()).all()[0].folder / "metadata.json"
     record = json.loads(file.read_text())
     del record["spending"], record["checksum"]
     file.write_text(json.dumps(record), "utf-8")
@@ -143,7 +143,7 @@ def test_a_killed_child_counts_for_its_parent(
     done = json.dumps([{"text": "done", "usage": [0, 1]}])
     for name in ("said.json", "scout.json"):
         (tmp_path / name).write_text(done, "utf-8")
-    sessions = ProjectSessions.of(Places.find()).all(children=True)
+    sessions = ProjectSessions.of(AppDirs.find()).all(children=True)
     ids = {each.record.parent_id is None: each.record.session_id for each in sessions}
     for is_root in (not child_first, child_first):
         call("run", "Go on", "--resume", ids[is_root])

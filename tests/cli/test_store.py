@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.choice import open_named_store
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.store import ProjectSessions
@@ -35,11 +35,11 @@ URL: Final = "shared://db/sessions"
 def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a URL of the test's own name files, which no project has."""
 
-    async def open_shared(name: str, places: Places, *, namespace: str) -> SessionStore:
+    async def open_shared(name: str, dirs: AppDirs, *, namespace: str) -> SessionStore:
         if name == "files":
-            return FileSessionStore(ProjectSessions.of(places))
+            return FileSessionStore(ProjectSessions.of(dirs))
         if name.startswith("postgresql:"):
-            return await open_named_store(name, places, namespace=namespace)
+            return await open_named_store(name, dirs, namespace=namespace)
         assert name == URL
         return FileSessionStore(ProjectSessions(tmp_path / "shared" / namespace))
 

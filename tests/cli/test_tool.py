@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.tool_calls import read_arguments
 from tests.cli.programs import call, write_plan
 
@@ -60,7 +60,7 @@ def test_tools_are_listed_and_described(tmp_path: Path) -> None:
 
 def test_a_look_at_the_tools_runs_no_hook_and_leaves_no_log(tmp_path: Path) -> None:
     logged = plan(tmp_path, "hooks-logging", "hooks-tells")
-    sessions = Places.find().state / "sessions"
+    sessions = AppDirs.find().state / "sessions"
     call("tool", "list", "--plan", logged)
     call("tool", "show", "speak", "--plan", logged)
     assert not sessions.exists()
@@ -120,10 +120,10 @@ def test_a_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
 
 
 def test_arguments_are_checked_by_the_schema_of_the_tool(tmp_path: Path) -> None:
-    told = call(
+    reported = call(
         "tool", "invoke", "receive", "pat=x", "--plan", plan(tmp_path), expect=1
     ).stderr
-    assert "did you mean 'path'" in told
+    assert "did you mean 'path'" in reported
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_backups_of_calls_are_listed_and_cleaned_up(
 def test_what_a_session_left_that_was_not_kept_is_cleaned_up(tmp_path: Path) -> None:
     call("config", "set", "sessions.keep", "false")
     call("tool", "invoke", "delete", "path=a.txt", "--plan", backed_up(tmp_path))
-    (left,) = (Places.find().state / "sessions").iterdir()
+    (left,) = (AppDirs.find().state / "sessions").iterdir()
     assert (
         "There is no such session"
         in call("session", "cleanup", "--older-than", "1h").stderr
@@ -214,7 +214,7 @@ def test_what_a_session_left_that_was_not_kept_is_cleaned_up(tmp_path: Path) -> 
 
 def test_a_call_can_delegate(tmp_path: Path) -> None:
     agent = "---\nmeta: {name: scout, description: Looks around}\n---\nLook.\n"
-    home = Places.find().home
+    home = AppDirs.find().home
     (home / "agents").mkdir(parents=True)
     (home / "agents/scout.md").write_text(agent)
     provider = {"module": "provider-scripted", "config": {"responses": ["seen"]}}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_kit.files.documents import read_document
 from tests.app.logs.records import Story, write_log
 from tests.app.traces.pages import ReadPage
@@ -28,7 +28,7 @@ def log() -> Path:
     story, child = Story("aaa"), Story("aaa-1_kid", "aaa", start=1.5)
     story.tell("execution:start", prompt="Hello")
     child.tell("execution:start", prompt="Look")
-    folder = Places.find().state / "sessions"
+    folder = AppDirs.find().state / "sessions"
     write_log(folder / "aaa-1_kid" / "events.jsonl", child.records)
     return write_log(folder / "aaa" / "events.jsonl", story.records)
 

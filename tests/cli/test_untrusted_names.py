@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from tests.app.projects import write
 from tests.cli.programs import call
@@ -25,8 +25,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trust(kind: str) -> None:
-    project = ProjectFiles(Places.find())
-    decision = project.judge(kind)
+    project = ProjectFiles(AppDirs.find())
+    decision = project.evaluate(kind)
     assert decision is not None
     project.store.grant(decision)
 
@@ -34,10 +34,10 @@ def trust(kind: str) -> None:
 def refuses(*words: str, place: str, expect: int = 1) -> None:
     """Run a command; it fails and says which file has the name, and what helps."""
     result = call(*words, expect=expect)
-    told = " ".join(result.output.split())
-    assert place in told
-    assert "is not trusted" in told
-    assert "amplifier trust" in told
+    reported = " ".join(result.output.split())
+    assert place in reported
+    assert "is not trusted" in reported
+    assert "amplifier trust" in reported
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_the_list_marks_what_is_not_trusted(project: Path) -> None:
     (dev,) = [line for line in listed.splitlines() if " dev " in f"{line} "]
     assert "project" in dev
     assert "not trusted" in dev
-    told = json.loads(call("profile", "list", "--json").stdout)
-    assert [each["trusted"] for each in told if each["name"] == "dev"] == [False]
+    reported = json.loads(call("profile", "list", "--json").stdout)
+    assert [each["trusted"] for each in reported if each["name"] == "dev"] == [False]
     assert "project, not trusted" in call("bundle", "list").stdout
 
 
@@ -129,8 +129,8 @@ def test_an_installed_module_does_not_stand_in_for_the_folder_s(project: Path) -
         "raise SystemExit\n",
     )
 
-    told = call("module", "why", "tool-todo", expect=1).output
-    assert "is not trusted" in told
+    reported = call("module", "why", "tool-todo", expect=1).output
+    assert "is not trusted" in reported
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_a_typo_is_a_typo(project: Path, untrusted: bool) -> None:
     if untrusted:
         write(project / ".amplifier/profiles/theirs.md", PROFILE)
 
-    told = call("profile", "show", "foundaton:dev", expect=1).output
-    assert "trust" not in told
-    told = call("profile", "show", "bsae", expect=1).output
-    assert "no such profile" in told
-    assert "trust" not in told
-    told = call("bundle", "show", "nothing", expect=1).output
-    assert "trust" not in told
+    reported = call("profile", "show", "foundaton:dev", expect=1).output
+    assert "trust" not in reported
+    reported = call("profile", "show", "bsae", expect=1).output
+    assert "no such profile" in reported
+    assert "trust" not in reported
+    reported = call("bundle", "show", "nothing", expect=1).output
+    assert "trust" not in reported
 
 
 def test_files_that_cannot_be_read_for_certain_claim_names(

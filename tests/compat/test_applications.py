@@ -291,7 +291,7 @@ async def test_a_result_is_carried_out() -> None:
     await coordinator.process_hook_result(
         HookResult(user_message="careful", user_message_level="warning"), "x", "h"
     )
-    kept = await coordinator.process_hook_result(
+    stored = await coordinator.process_hook_result(
         HookResult(action="inject_context", context_injection="now", ephemeral=True),
         "x",
         "h",
@@ -299,9 +299,9 @@ async def test_a_result_is_carried_out() -> None:
 
     assert denied.action == "deny"
     assert ("careful", "warning") in shown
-    assert kept.action == "inject_context"
-    assert kept.ephemeral
-    assert kept.context_injection == "now"
+    assert stored.action == "inject_context"
+    assert stored.ephemeral
+    assert stored.context_injection == "now"
 
 
 def test_the_token_reads_as_its_word() -> None:

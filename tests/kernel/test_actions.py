@@ -82,8 +82,8 @@ async def test_unsupported_action_is_error_and_no_decision(
         1,
     )
     assert len(heard.seen) == 1
-    (told,) = reports
-    assert (told["event"], told["handler"], told["hook_event"]) == (
+    (reported,) = reports
+    assert (reported["event"], reported["handler"], reported["hook_event"]) == (
         "hook.failed",
         "wrong",
         event,
@@ -245,7 +245,7 @@ async def test_a_result_may_be_changed_by_data(
     data: JSONObject, text: JSONValue, decides: bool
 ) -> None:
     session = build_session(calling(call("work")), "end", tools=[Worker()])
-    told, later = Sentry(), Sentry()
+    reported, later = Sentry(), Sentry()
     async with session:
         hooks = session.coordinator.hooks
         hooks.register(
@@ -255,7 +255,7 @@ async def test_a_result_may_be_changed_by_data(
             decides=decides,
         )
         hooks.register(TOOL_POST, later, 50)
-        hooks.register(HOOK_DECIDED, told)
+        hooks.register(HOOK_DECIDED, reported)
         await session.execute("go")
 
         (result,) = [
@@ -264,7 +264,7 @@ async def test_a_result_may_be_changed_by_data(
             if each["role"] == "tool"
         ]
     assert result["content"] == text
-    seen, decided = later.seen[0], told.seen[0]
+    seen, decided = later.seen[0], reported.seen[0]
     changed = decided["changed"]
     assert isinstance(changed, dict)
     assert {key: seen[key] for key in changed} == changed
@@ -276,7 +276,7 @@ async def test_unreadable_result_change_withholds_or_reports(
     decides: bool, reports: Reports
 ) -> None:
     session = build_session(calling(call("work")), "end", tools=[Worker()])
-    told = Sentry()
+    reported = Sentry()
     async with session:
         hooks = session.coordinator.hooks
         hooks.register(
@@ -285,12 +285,12 @@ async def test_unreadable_result_change_withholds_or_reports(
             name="odd",
             decides=decides,
         )
-        hooks.register(HOOK_DECIDED, told)
+        hooks.register(HOOK_DECIDED, reported)
         await session.execute("go")
 
         result = only_result(mounted_context(session.coordinator).messages)
     assert [entry["event"] for entry in reports] == ["hook.failed"]
-    actions = [data["action"] for data in told.seen]
+    actions = [data["action"] for data in reported.seen]
     assert (result.startswith("Error: Withheld by odd: "), actions) == (
         (True, ["deny"]) if decides else (False, [])
     )

@@ -641,15 +641,15 @@ async def test_callbacks_run_once_per_request_and_failures_stop_none(
 
 async def test_everybody_is_told_of_cancel_that_turn_asks_for_itself() -> None:
     """The step that asks is cancelled before anybody is told."""
-    told: list[str] = []
+    reported: list[str] = []
 
     async def hear(event: str, data: object) -> None:
         await anyio.lowlevel.checkpoint()
-        told.append(event)
+        reported.append(event)
 
     async def stop() -> None:
         await anyio.lowlevel.checkpoint()
-        told.append("callback")
+        reported.append("callback")
 
     async def work(input: JSONObject) -> None:
         await session.cancel(immediate=True)
@@ -662,7 +662,7 @@ async def test_everybody_is_told_of_cancel_that_turn_asks_for_itself() -> None:
             with pytest.raises(TurnCancelled):
                 await session.execute("go")
 
-    assert told == ["cancel:requested", "callback", "cancel:completed"]
+    assert reported == ["cancel:requested", "callback", "cancel:completed"]
 
 
 async def test_hanging_cancel_handler_does_not_block_canceller() -> None:

@@ -183,7 +183,7 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "kept"),
+    ("rule", "stored"),
     [
         ({"exclude_tools": ["tool-work"]}, ["delegate"]),
         ({"exclude_tools": ["work"]}, ["delegate"]),
@@ -194,13 +194,13 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
     ],
 )
 async def test_a_child_inherits_the_tools_it_may(
-    rule: ToolInheritance, kept: list[str]
+    rule: ToolInheritance, stored: list[str]
 ) -> None:
     made = family("found", tools={"tool-work": fresh(Worker)})
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x", tool_inheritance=rule)
 
-        assert list(made.child.tools) == kept
+        assert list(made.child.tools) == stored
 
 
 async def test_a_child_always_has_the_tools_of_its_agent() -> None:

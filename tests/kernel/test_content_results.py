@@ -75,7 +75,7 @@ async def test_handler_changing_only_error_changes_models_view() -> None:
         content=[TextBlock(text="the secret page"), PNG],
     )
     change = HookResult.modify({"result": ToolResult.failure("[withheld]")})
-    kept = HookResult.modify(
+    saved = HookResult.modify(
         {
             "result": ToolResult(
                 success=False, error={"message": "[withheld]"}, content=failed.content
@@ -84,7 +84,10 @@ async def test_handler_changing_only_error_changes_models_view() -> None:
     )
 
     assert await seen(change, result=failed) == (TextBlock(text="Error: [withheld]"),)
-    assert await seen(kept, result=failed) == (TextBlock(text="Error: [withheld]"), PNG)
+    assert await seen(saved, result=failed) == (
+        TextBlock(text="Error: [withheld]"),
+        PNG,
+    )
 
 
 async def test_a_handler_may_change_the_content() -> None:

@@ -34,11 +34,11 @@ async def test_what_session_consists_of_can_be_written_as_plain_data() -> None:
     )
     async with session:
         session.coordinator.register_contributor("session.cost", "me", lambda: 1)
-        told = session.coordinator.to_dict()
+        reported = session.coordinator.to_dict()
 
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(reported)) == reported
     assert {
-        key: told[key]
+        key: reported[key]
         for key in ("session_id", "parent_id", "tools", "providers", "channels")
     } == {
         "session_id": "s",
@@ -47,21 +47,21 @@ async def test_what_session_consists_of_can_be_written_as_plain_data() -> None:
         "providers": ["scripted"],
         "channels": ["session.cost"],
     }
-    assert [told[key] for key in told if key.startswith("has_")] == [
+    assert [reported[key] for key in reported if key.startswith("has_")] == [
         True,
         True,
         True,
         True,
     ]
-    capabilities = told["capabilities"]
+    capabilities = reported["capabilities"]
     assert isinstance(capabilities, list)
     assert "approval.register_provider" in capabilities
 
 
 def test_an_empty_coordinator_has_nothing() -> None:
-    told = ModuleCoordinator().to_dict()
+    reported = ModuleCoordinator().to_dict()
 
-    assert [told[key] for key in told if key.startswith("has_")] == [
+    assert [reported[key] for key in reported if key.startswith("has_")] == [
         False,
         False,
         False,

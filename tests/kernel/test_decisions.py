@@ -67,8 +67,8 @@ async def test_the_weightiest_action_counts_and_the_rest_is_kept(
 
     heard: list[HookAction] = [first] if first == "deny" else [first, second]
     assert emission.action == min(heard, key=ORDER.index)
-    kept = [action for action in heard if action != "continue"]
-    assert [decision.result.action for decision in emission.decisions] == kept
+    saved = [action for action in heard if action != "continue"]
+    assert [decision.result.action for decision in emission.decisions] == saved
     assert emission.data.get("changed", False) is ("modify" in heard)
     assert len(emission.injections) == heard.count("inject_context")
     assert (emission.question is not None) is ("ask_user" in heard)
@@ -624,8 +624,15 @@ async def test_injection_beyond_limit_is_truncated_and_reported(
         ]
     (text,) = [text for text in stored if "xxx" in str(text)]
     assert text == "x" * 46 + "\n[truncated: 101 characters, at most 100 are injected]"
-    (told,) = [entry for entry in reports if entry["event"] == "injection.truncated"]
-    assert (told["hook"], told["hook_event"], told["characters"], told["limit"]) == (
+    (reported,) = [
+        entry for entry in reports if entry["event"] == "injection.truncated"
+    ]
+    assert (
+        reported["hook"],
+        reported["hook_event"],
+        reported["characters"],
+        reported["limit"],
+    ) == (
         "flood",
         event,
         101,

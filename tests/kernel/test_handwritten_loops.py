@@ -182,9 +182,9 @@ async def test_each_event_of_call_that_loop_announces_is_heard_once() -> None:
     before, after = turn.recorder.one(TOOL_PRE), turn.recorder.one(TOOL_POST)
     assert before["tool_input"] == after["tool_input"] == {"path": "a"}
     assert before["tool_call_id"] == after["tool_call_id"]
-    told = before["tool_obj"]
-    assert isinstance(told, ToolInfo)
-    assert told.is_of(turn.worker)
+    reported = before["tool_obj"]
+    assert isinstance(reported, ToolInfo)
+    assert reported.is_of(turn.worker)
     assert turn.worker.inputs == [{"path": "a"}]
 
 
@@ -683,7 +683,7 @@ async def test_a_person_is_asked_once(obeys: bool, reply: str, runs: int) -> Non
 
 async def test_carrying_an_announcement_out_again_does_nothing() -> None:
     person, screen = Person(), Screen()
-    told = attrs.evolve(
+    reported = attrs.evolve(
         HookResult.modify({"tool_input": {"path": "b"}}), user_message="Changed."
     )
 
@@ -693,7 +693,9 @@ async def test_carrying_an_announcement_out_again_does_nothing() -> None:
         assert again is before
         await given.run(given.input_of(again))
 
-    turn = await a_turn(steps, always(ASKS), always(told), person=person, screen=screen)
+    turn = await a_turn(
+        steps, always(ASKS), always(reported), person=person, screen=screen
+    )
 
     assert len(person.questions) == 1
     assert '"b"' in person.questions[0][0]
@@ -745,10 +747,10 @@ async def test_injection_for_next_request_is_told_to_loop_once(
         steps, always(HookResult.inject("Mind the gap", ephemeral=True)), event=event
     )
 
-    told = [
+    reported = [
         injection.content for emission in emissions for injection in emission.injections
     ]
-    assert told == ["Mind the gap"]
+    assert reported == ["Mind the gap"]
     assert mounted_context(turn.session.coordinator).messages == []
 
 

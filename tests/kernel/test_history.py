@@ -125,8 +125,12 @@ async def test_what_crash_left_open_is_closed_before_model_is_asked(
     assert recorder.names.index("session:resume") < recorder.names.index(
         PROVIDER_TOOL_SEQUENCE_REPAIRED
     )
-    told = recorder.one(PROVIDER_TOOL_SEQUENCE_REPAIRED)
-    assert (told["provider"], told["repair_count"], told["stored"]) == (None, 1, True)
+    reported = recorder.one(PROVIDER_TOOL_SEQUENCE_REPAIRED)
+    assert (reported["provider"], reported["repair_count"], reported["stored"]) == (
+        None,
+        1,
+        True,
+    )
     assert problems(recorder) == ["unanswered_call"]
     (logged,) = [entry for entry in reports if entry["event"] == "history.repaired"]
     assert logged["findings"] == [

@@ -341,7 +341,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
-def told(home: ModuleType, session: AmplifierSession) -> Recorder:
+def reported(home: ModuleType, session: AmplifierSession) -> Recorder:
     return Recorder.of(session.coordinator.hooks, "module:on_session_ready_failed")
 
 
@@ -389,7 +389,7 @@ async def test_one_that_takes_too_long_is_announced_and_ends_nothing(
     session = a_session(
         build_plan(tools=["a"], limits={"mount_timeout": 0.05}), a=vars(home)["mount"]
     )
-    recorder = told(home, session)
+    recorder = reported(home, session)
 
     with anyio.fail_after(10):
         async with session:

@@ -90,31 +90,31 @@ async def tell(session: AmplifierSession) -> list[object]:
     """Run a turn to whatever end it comes to, and return all that was told of it."""
     recorder = Recorder.of(session.coordinator.hooks)
     read: list[StreamEvent] = []
-    told: list[object] = [recorder.events, read]
+    reported: list[object] = [recorder.events, read]
     async with session:
         try:
             async with session.stream("hello") as events:
                 read += [event async for event in events]
         except LLMError as error:
-            told += [
+            reported += [
                 str(error),
                 repr(error),
                 vars(error),
                 traceback.format_exception(error),
             ]
-        told += [
+        reported += [
             session.status,
             session.last_turn,
             mounted_context(session.coordinator).messages,
         ]
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_no_record_of_a_call_holds_the_provider_s_key(
     end: str, anyio_backend_name: str, reports: Reports
 ) -> None:
-    told = VirtualClock().run(
+    reported = VirtualClock().run(
         tell, open_session(*ENDS[end]), backend=anyio_backend_name
     )
 
@@ -123,8 +123,10 @@ def test_no_record_of_a_call_holds_the_provider_s_key(
         for entry in reports
         if entry.get("exc_info")
     ]
-    assert [record for record in (*told, reports, logged) if KEY in repr(record)] == []
-    names = {name for name, _ in told[0]}  # type: ignore[attr-defined]  # the recorder's pairs
+    assert [
+        record for record in (*reported, reports, logged) if KEY in repr(record)
+    ] == []
+    names = {name for name, _ in reported[0]}  # type: ignore[attr-defined]  # the recorder's pairs
     assert {"session:start", "llm:request", "llm:response", "session:end"} <= names
 
 

@@ -194,17 +194,19 @@ async def test_the_journal_is_given_the_total_with_each_step() -> None:
     ) as session:
         await session.execute("go")
 
-    kept = [
+    stored = [
         record
         for record in journal.records
         if isinstance(record, (MessageWritten, CallFinished))
     ]
-    assert [record.spending and record.spending["total_tokens"] for record in kept] == [
+    assert [
+        record.spending and record.spending["total_tokens"] for record in stored
+    ] == [
         110,
         110,
         120,
     ]
-    assert kept[-1].spending == session.spending.to_dict()
+    assert stored[-1].spending == session.spending.to_dict()
 
 
 # -- children

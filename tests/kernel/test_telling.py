@@ -10,7 +10,7 @@ from amplifier_sdk.results import HookResult
 from tests.doubles import Mount, Sentry, Worker, build_session, call, calling
 
 
-def told(hooks: HookRegistry) -> list[dict[str, object]]:
+def reported(hooks: HookRegistry) -> list[dict[str, object]]:
     """Hear the decisions of a registry, without the ids and times that differ."""
     heard: list[dict[str, object]] = []
     left_out = {"duration", *EventFields.__annotations__}
@@ -38,7 +38,7 @@ async def test_each_decision_is_told_with_what_it_changed() -> None:
     hooks.register(
         "x:y", Sentry([HookResult(action="continue", user_message="psst")]), 5, "talker"
     )
-    heard = told(hooks)
+    heard = reported(hooks)
 
     emission = await hooks.emit("x:y", {"a": 1, "b": 1})
 
@@ -79,7 +79,7 @@ async def test_of_a_suppressed_answer_the_message_alone_is_told() -> None:
     )
     for number, answer in enumerate(answers):
         hooks.register("tool:pre", Sentry([answer]), number, "quiet")
-    heard = told(hooks)
+    heard = reported(hooks)
 
     emission = await hooks.emit("tool:pre", {"a": 1})
 
@@ -114,7 +114,7 @@ async def test_questions_injections_and_refusals_are_told() -> None:
         "injects",
     )
     hooks.register(TOOL_PRE, Sentry([HookResult.deny("no")]), 3, "denies")
-    heard = told(hooks)
+    heard = reported(hooks)
 
     await hooks.emit(TOOL_PRE, ToolPre(tool_name="t", tool_input={}))
 
@@ -132,7 +132,7 @@ async def test_nothing_is_told_where_nobody_listens_or_decides() -> None:
     hooks = HookRegistry()
     hooks.register("x", Sentry([HookResult.deny("no")]))
     assert (await hooks.emit("x", {})).denied
-    heard = told(hooks)
+    heard = reported(hooks)
     await hooks.emit("x", {})
     await hooks.emit("y", {})
     assert heard == []

@@ -276,9 +276,9 @@ async def refusal(case: Case) -> str:
 
 
 async def test_what_must_be_written_is_refused_where_nobody_can_write() -> None:
-    told = await refusal(Case(first(), approval=MockApprovalSystem("x")))
+    reported = await refusal(Case(first(), approval=MockApprovalSystem("x")))
 
-    assert "choices alone" in told
+    assert "choices alone" in reported
 
 
 async def test_nobody_to_ask_is_an_error_for_the_model() -> None:
@@ -377,7 +377,7 @@ async def test_of_several_providers_one_that_stored_answers_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("providers", "told"),
+    ("providers", "reported"),
     [
         ([Clerk()], "nobody is there to answer a tool"),
         ([Clerk(), Clerk()], "none of the approval providers asks for a tool"),
@@ -387,9 +387,9 @@ async def test_of_several_providers_one_that_stored_answers_later() -> None:
     ids=["one", "several", "forgetful", "beside"],
 )
 async def test_provider_that_cannot_ask_is_an_error_for_the_model(
-    providers: Sequence[object], told: str
+    providers: Sequence[object], reported: str
 ) -> None:
-    assert told in await refusal(Case(first(), providers=providers))
+    assert reported in await refusal(Case(first(), providers=providers))
 
 
 @pytest.mark.parametrize(

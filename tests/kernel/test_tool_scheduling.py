@@ -287,9 +287,9 @@ async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(
             "c": "Error: the call did not finish: the turn failed",
         }
         assert open_call_ids(memory.messages) == []
-    told = [data["tool_name"] for data in recorder.all("tool:error")]
+    reported = [data["tool_name"] for data in recorder.all("tool:error")]
     # a loop that announces its calls tells their ends too
-    assert told == ([] if announces else ["slow"])
+    assert reported == ([] if announces else ["slow"])
 
 
 async def test_handwritten_loop_without_history_still_closes_call() -> None:

@@ -47,11 +47,11 @@ def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
+def reported() -> Iterator[Told]:
     """What is reported while a test runs."""
-    told = Told()
-    structlog.configure(processors=[told], cache_logger_on_first_use=False)
-    yield told
+    reported = Told()
+    structlog.configure(processors=[reported], cache_logger_on_first_use=False)
+    yield reported
     structlog.reset_defaults()
 
 
@@ -62,10 +62,10 @@ def watched(**fields: object) -> HookRegistry:
 
 
 async def test_observer_that_keeps_event_waiting_named_while_it_does(
-    told: Told,
+    reported: Told,
 ) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
-        await to_thread.run_sync(told.wait)
+        await to_thread.run_sync(reported.wait)
 
     hooks = watched(session_id="s1")
     hooks.register("x", slow)
@@ -73,7 +73,7 @@ async def test_observer_that_keeps_event_waiting_named_while_it_does(
     with anyio.fail_after(SECONDS):
         await hooks.emit("x", {})
 
-    (report,) = told.reports
+    (report,) = reported.reports
     assert (report["event"], report["handler"], report["hook_event"]) == (
         "hook.waiting",
         "slow",
@@ -83,22 +83,22 @@ async def test_observer_that_keeps_event_waiting_named_while_it_does(
 
 
 async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(
-    told: Told,
+    reported: Told,
 ) -> None:
     hooks = watched()
-    hooks.register("x", lambda event, data: told.wait(), name="blocking")
+    hooks.register("x", lambda event, data: reported.wait(), name="blocking")
 
     await hooks.emit("x", {})
 
-    assert [report["handler"] for report in told.reports] == ["blocking"]
+    assert [report["handler"] for report in reported.reports] == ["blocking"]
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
 async def test_a_handler_that_decides_is_named_before_its_deadline(
-    told: Told, timeout: float | None
+    reported: Told, timeout: float | None
 ) -> None:
     async def guard(event: str, data: dict[str, object]) -> HookResult:
-        await to_thread.run_sync(told.wait)
+        await to_thread.run_sync(reported.wait)
         return HookResult.deny("late, but an answer")
 
     hooks = watched()
@@ -108,28 +108,28 @@ async def test_a_handler_that_decides_is_named_before_its_deadline(
         emission = await hooks.emit(str(TOOL_PRE), {})
 
     assert emission.denied
-    assert [report["handler"] for report in told.reports] == ["guard"]
+    assert [report["handler"] for report in reported.reports] == ["guard"]
 
 
-async def test_an_observer_beside_a_decider_is_named(told: Told) -> None:
+async def test_an_observer_beside_a_decider_is_named(reported: Told) -> None:
     hooks = watched()
     hooks.register("x", lambda event, data: None, name="guard", decides=True)
-    hooks.register("x", lambda event, data: told.wait(), name="log")
+    hooks.register("x", lambda event, data: reported.wait(), name="log")
 
     await hooks.emit("x", {})
 
-    assert [report["handler"] for report in told.reports] == ["log"]
+    assert [report["handler"] for report in reported.reports] == ["log"]
 
 
-async def test_a_handler_is_named_once_for_each_event(told: Told) -> None:
+async def test_a_handler_is_named_once_for_each_event(reported: Told) -> None:
     async def held(event: str, data: dict[str, object]) -> None:
         await release.wait()
 
     async def look() -> None:
         """Return after the thread has looked: somebody new waits until it is named."""
-        told.latch = threading.Event()
+        reported.latch = threading.Event()
         others = watched()
-        others.register("look", lambda event, data: told.wait(), name="other")
+        others.register("look", lambda event, data: reported.wait(), name="other")
         await others.emit("look", {})
 
     hooks = watched()
@@ -144,13 +144,15 @@ async def test_a_handler_is_named_once_for_each_event(told: Told) -> None:
             release.set()
 
     assert [
-        report["hook_event"] for report in told.reports if report["handler"] == "held"
+        report["hook_event"]
+        for report in reported.reports
+        if report["handler"] == "held"
     ] == ["x", "y"]
 
 
-async def test_a_session_says_how_long_is_long(told: Told) -> None:
+async def test_a_session_says_how_long_is_long(reported: Told) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
-        await to_thread.run_sync(told.wait)
+        await to_thread.run_sync(reported.wait)
 
     session = build_session(
         calling(call("work")), "done", tools=[Worker()], limits={"hook_warning": 0.01}
@@ -160,9 +162,9 @@ async def test_a_session_says_how_long_is_long(told: Told) -> None:
         with anyio.fail_after(SECONDS):
             assert await session.execute("go") == "done"
 
-    assert [(report["handler"], report["session_id"]) for report in told.reports] == [
-        ("slow", session.session_id)
-    ]
+    assert [
+        (report["handler"], report["session_id"]) for report in reported.reports
+    ] == [("slow", session.session_id)]
 
 
 async def test_nobody_is_left_in_the_list_of_who_waits() -> None:
@@ -219,7 +221,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     ("waited", "seconds"), [(9.99, []), (10.0, [10.0]), (12.34, [12.3])]
 )
 def test_a_wait_is_named_from_its_session_s_limit_on(
-    told: Told, clock: list[float], waited: float, seconds: list[float]
+    reported: Told, clock: list[float], waited: float, seconds: list[float]
 ) -> None:
     hooks = HookRegistry(hook_warning=10.0)
     hooks.register("x", lambda event, data: None, name="slow")
@@ -229,7 +231,7 @@ def test_a_wait_is_named_from_its_session_s_limit_on(
 
     Watchdog().look()
 
-    assert [report["seconds"] for report in told.reports] == seconds
+    assert [report["seconds"] for report in reported.reports] == seconds
 
 
 def test_the_thread_ends_after_two_looks_at_nobody_in_a_row(

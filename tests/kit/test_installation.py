@@ -18,9 +18,9 @@ def test_command_is_of_the_installer_that_is_there(
 ) -> None:
     monkeypatch.setattr(installation, "find_spec", lambda _: pip)
 
-    _, _, told = install_command("amplifier-module-tool-web").rpartition(", ")
+    _, _, reported = install_command("amplifier-module-tool-web").rpartition(", ")
 
-    assert told.startswith(begins)
+    assert reported.startswith(begins)
 
 
 def test_extras_of_extras_bring_their_plugins_too(

@@ -151,14 +151,14 @@ async def test_of_a_vendors_own_block_nothing_streams() -> None:
 
 
 async def test_what_can_be_read_of_reasoning_item_streams_as_thinking() -> None:
-    told = ReasoningBlock(summary=({"type": "summary_text", "text": "I see."},))
+    reported = ReasoningBlock(summary=({"type": "summary_text", "text": "I see."},))
     withheld = ReasoningBlock(extras={"encrypted_content": "x"})
 
-    *deltas, response = await played(answer(told, withheld, "Yes."))
+    *deltas, response = await played(answer(reported, withheld, "Yes."))
 
     assert deltas == [ThinkingDelta(text="I see."), TextDelta(text="Yes.", index=2)]
     assert isinstance(response, ChatResponse)
-    assert response.content == (told, withheld, TextBlock(text="Yes."))
+    assert response.content == (reported, withheld, TextBlock(text="Yes."))
 
 
 async def test_usage_and_finish_reason_may_be_given() -> None:

@@ -31,11 +31,11 @@ async def test_tool_that_may_change_described_again_when_turn_begins(
 
     tools = [request.tools for request in provider.requests]
     assert tools[1] is tools[0]
-    told = [
+    reported = [
         (specs[1].description, "properties" in specs[1].parameters)
         for specs in tools
         if specs is not None
     ]
-    assert told[2:] == (
+    assert reported[2:] == (
         [("two", False), ("two", True)] if anew else [("one", False)] * 2
     )

@@ -163,7 +163,7 @@ def delegating(
 @pytest.mark.figures  # seconds of work
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "reported"),
     [
         ({}, "delegation_depth"),
         ({"delegation_depth": 1}, "delegation_depth"),
@@ -172,7 +172,7 @@ def delegating(
     ids=["default", "one", "calls"],
 )
 async def test_a_model_that_delegates_to_itself_for_ever_is_stopped(
-    loop: str, limits: Mapping[str, int], told: str
+    loop: str, limits: Mapping[str, int], reported: str
 ) -> None:
     provider = ScriptedProvider(*[reply] * 200)
     with anyio.fail_after(20):
@@ -184,7 +184,7 @@ async def test_a_model_that_delegates_to_itself_for_ever_is_stopped(
     texts = [
         message.text for request in provider.requests for message in request.messages
     ]
-    assert any(told in text for text in [said, *texts])
+    assert any(reported in text for text in [said, *texts])
     assert "The turn ended early" in said
 
 

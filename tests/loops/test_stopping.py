@@ -15,14 +15,14 @@ from tests.loops.parts import LOOPS, open_loop
 Answer = Callable[[Stopping], HookResult | None]
 
 
-def judging(judge: Answer) -> object:
+def judging(evaluate: Answer) -> object:
     """Make a hook module of a function that judges whether the agent may stop."""
 
     @hook
     class Judge:
         @on(STOPPING)
         def look(self, event: str, data: Stopping) -> HookResult | None:
-            return judge(data)
+            return evaluate(data)
 
     return Judge
 
@@ -33,12 +33,12 @@ async def test_agent_that_is_denied_its_end_goes_on_with_reason(
 ) -> None:
     seen: list[tuple[str, int]] = []
 
-    def judge(data: Stopping) -> HookResult | None:
+    def evaluate(data: Stopping) -> HookResult | None:
         seen.append((data["response"], data["continued"]))
         return HookResult.deny("run the tests") if data["response"] == "Done." else None
 
     provider = ScriptedProvider("Done.", "Done.", "Tests ran.")
-    session = open_loop(loop, provider, hooks=[judging(judge)])
+    session = open_loop(loop, provider, hooks=[judging(evaluate)])
     recorder = EventRecorder.of(session.coordinator.hooks, "prompt:complete")
     async with session:
         assert await session.execute("Go") == "Tests ran."
@@ -73,9 +73,9 @@ async def test_an_agent_is_not_kept_at_work_for_ever() -> None:
 
 async def test_a_turn_that_reached_its_limit_is_not_kept_at_work() -> None:
     provider = ScriptedProvider("Done.", repeat=True)
-    judge = judging(lambda _: HookResult.deny("more"))
+    evaluate = judging(lambda _: HookResult.deny("more"))
     async with open_loop(
-        "basic", provider, limits={"iterations": 3}, hooks=[judge]
+        "basic", provider, limits={"iterations": 3}, hooks=[evaluate]
     ) as session:
         assert (await session.execute("Go")).startswith("Done.")
 
@@ -99,8 +99,8 @@ async def test_a_prompt_that_was_refused_is_not_kept_at_work() -> None:
         def refuse(self, event: str, data: dict[str, object]) -> HookResult:
             return HookResult.deny("no")
 
-    judge = judging(lambda _: HookResult.deny("more"))
+    evaluate = judging(lambda _: HookResult.deny("more"))
     async with open_loop(
-        "basic", ScriptedProvider(), hooks=[judge, Refuses]
+        "basic", ScriptedProvider(), hooks=[evaluate, Refuses]
     ) as session:
         assert await session.execute("Go") == "Operation denied: no"

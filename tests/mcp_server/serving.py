@@ -11,7 +11,7 @@ import anyio
 import attrs
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.selection import SessionSelector, select_session
 from amplifier.mcp_server.service import serving_session
@@ -42,7 +42,7 @@ async def served(
     """Serve a session of a plan; it ends with the block."""
     plan = write_plan(project.parent, responses, *modules)
     selected = select_session(
-        PlanOptions(file=plan), SessionSelector(), Places.find(project)
+        PlanOptions(file=plan), SessionSelector(), AppDirs.find(project)
     )
     to_server, incoming = anyio.create_memory_object_stream[bytes](inf)
     outgoing, from_server = anyio.create_memory_object_stream[bytes](inf)

@@ -57,8 +57,8 @@ def _serving(
     with start(
         "mcp", "serve", "--http", "--port", "0", "--plan", str(plan), *tools
     ) as server:
-        told = read_until(server.stderr, "/mcp\n")
-        yield told.rsplit("Serving at ", 1)[1].strip(), server
+        reported = read_until(server.stderr, "/mcp\n")
+        yield reported.rsplit("Serving at ", 1)[1].strip(), server
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.reliability.figures import write_figures
-from tests.reliability.stage import Places, Site, site
+from tests.reliability.stage import AppDirs, Site, site
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -18,9 +18,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def dirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
     """Make the folders, and make them those of the process."""
-    made = Places(
+    made = AppDirs(
         home=tmp_path / "home",
         temporary=tmp_path / "short-lived",
         project=tmp_path / "project",

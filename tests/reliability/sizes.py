@@ -24,7 +24,7 @@ from amplifier.testing import EventRecorder, ScriptedProvider, answer, call
 from amplifier_sdk import ContextManager, ToolResult
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
-from tests.reliability.stage import Places, session
+from tests.reliability.stage import AppDirs, session
 
 __all__ = ["ROWS", "messages_of"]
 
@@ -37,14 +37,14 @@ STATUS: Final = Path("/proc/self/status")
 class Ground:
     """Where the rows find what they need."""
 
-    places: Places
+    dirs: AppDirs
     url: str
 
-    def places_of(self, name: str) -> Places:
+    def places_of(self, name: str) -> AppDirs:
         """Make folders that one session has for itself."""
-        places = attrs.evolve(self.places, home=self.places.home / name)
-        places.home.mkdir(mode=0o700)
-        return places
+        dirs = attrs.evolve(self.dirs, home=self.dirs.home / name)
+        dirs.home.mkdir(mode=0o700)
+        return dirs
 
     async def result_of(
         self, name: str, asked: ToolCall, tool: str, config: JSONObject
@@ -87,7 +87,7 @@ class Ground:
         asked = call(
             "read_file",
             {
-                "file_path": str(self.places.project / name),
+                "file_path": str(self.dirs.project / name),
                 "offset": offset,
                 "limit": 5,
             },
@@ -112,7 +112,7 @@ async def web_packed(ground: Ground, name: str, size: int) -> str:
 
 
 async def file_first_lines(ground: Ground, name: str, size: int) -> str:
-    with (ground.places.project / name).open("wb") as file:
+    with (ground.dirs.project / name).open("wb") as file:
         file.write(b"".join(b"line %d\n" % number for number in range(10)))
         file.truncate(size)
     return await ground.lines(name, 1)
@@ -121,13 +121,13 @@ async def file_first_lines(ground: Ground, name: str, size: int) -> str:
 async def file_last_lines(ground: Ground, name: str, size: int) -> str:
     block = b"".join(b"%-99d\n" % number for number in range(10_000))
     blocks = max(1, size // len(block))
-    with (ground.places.project / name).open("wb") as file:
+    with (ground.dirs.project / name).open("wb") as file:
         for _ in range(blocks):
             file.write(block)
     try:
         return await ground.lines(name, blocks * 10_000 - 4)
     finally:
-        (ground.places.project / name).unlink()
+        (ground.dirs.project / name).unlink()
 
 
 async def mcp_message(ground: Ground, name: str, size: int) -> str:
@@ -140,20 +140,20 @@ async def mcp_message(ground: Ground, name: str, size: int) -> str:
 
 async def many_messages(ground: Ground, name: str, size: int) -> str:
     """Put messages of a hundredth of the size in all into a context, close it, and go on with it."""
-    places, number = ground.places_of(name), messages_of(size)
+    dirs, number = ground.places_of(name), messages_of(size)
     text = "What is it?\n" * (size // 100 // number // 12)
-    async with session(places, tools=[], hooks=HOOKS) as first:
+    async with session(dirs, tools=[], hooks=HOOKS) as first:
         context = first.coordinator.get("context")
         assert isinstance(context, ContextManager)
         for _ in range(number // 2):
             await context.add_message({"role": "user", "content": text})
             await context.add_message({"role": "assistant", "content": text[::-1]})
     provider = ScriptedProvider(answer("Done."))
-    async with session(places, provider=provider, tools=[], hooks=HOOKS) as second:
+    async with session(dirs, provider=provider, tools=[], hooks=HOOKS) as second:
         await second.execute("And now?")
-        kept = second.coordinator.get("context")
-        assert isinstance(kept, ContextManager)
-        return f"{len(await kept.get_messages())} messages"
+        stored = second.coordinator.get("context")
+        assert isinstance(stored, ContextManager)
+        return f"{len(await stored.get_messages())} messages"
 
 
 ROWS: Final[Mapping[str, Callable[[Ground, str, int], Awaitable[str]]]] = {
@@ -202,9 +202,11 @@ async def main(ground: Ground, size: int, rows: list[str]) -> None:
         await ROWS[name](ground, f"small-{name}", 1000)
         forget_the_most()
         before = size_of_process("VmRSS")
-        told = await ROWS[name](ground, name, size)
+        reported = await ROWS[name](ground, name, size)
         grown = size_of_process("VmHWM") - before
-        sys.stdout.write(json.dumps({"row": name, "grown": grown, "told": told}) + "\n")
+        sys.stdout.write(
+            json.dumps({"row": name, "grown": grown, "told": reported}) + "\n"
+        )
 
 
 if __name__ == "__main__":
@@ -212,4 +214,4 @@ if __name__ == "__main__":
     parts = {part: Path(folder) / part for part in ("home", "temporary", "project")}
     for part in parts.values():
         part.mkdir(mode=0o700, exist_ok=True)
-    anyio.run(main, Ground(Places(**parts), url), int(size), rows, backend=backend)
+    anyio.run(main, Ground(AppDirs(**parts), url), int(size), rows, backend=backend)

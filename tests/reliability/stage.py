@@ -19,7 +19,7 @@ from amplifier_kit.scripted import Step
 from amplifier_sdk.jsontypes import JSONObject
 from tests.doubles import Person
 
-__all__ = ["HOOKS", "TOOLS", "Places", "Site", "files_below", "session", "site"]
+__all__ = ["HOOKS", "TOOLS", "AppDirs", "Site", "files_below", "session", "site"]
 
 TOOLS: Final = (
     "tool-bash",
@@ -43,7 +43,7 @@ HOOKS: Final = (
 
 
 @attrs.frozen(kw_only=True)
-class Places:
+class AppDirs:
     """The folders of a test: the person's, the one for short-lived files, and the project."""
 
     home: Path
@@ -98,7 +98,7 @@ def site() -> Iterator[Site]:
 
 
 def session(
-    places: Places,
+    dirs: AppDirs,
     *steps: Step,
     tools: Sequence[str] = TOOLS,
     hooks: Sequence[str] = HOOKS,
@@ -117,27 +117,27 @@ def session(
     modules["provider"] = mounting(provider or ScriptedProvider(*steps))
     modules |= {f"tool-{index}": tool for index, tool in enumerate(extra_tools)}
     modules |= {f"hook-{index}": hook for index, hook in enumerate(extra_hooks)}
-    told = configs or {}
+    reported = configs or {}
     plan: dict[str, object] = {
         "session": {
             "orchestrator": {
                 "module": "loop-basic",
-                "config": told.get("loop-basic", {}),
+                "config": reported.get("loop-basic", {}),
             },
             "context": {
                 "module": "context-persistent",
-                "config": told.get("context-persistent", {}),
+                "config": reported.get("context-persistent", {}),
             },
             **(settings or {}),
         },
         "providers": ["provider"],
         "agents": agents or {},
         "tools": [
-            _entry(name, told)
+            _entry(name, reported)
             for name in (*tools, *(f"tool-{i}" for i in range(len(extra_tools))))
         ],
         "hooks": [
-            _entry(name, told)
+            _entry(name, reported)
             for name in (*hooks, *(f"hook-{i}" for i in range(len(extra_hooks))))
         ],
     }
@@ -147,8 +147,8 @@ def session(
         session_id,
         approval_system=Person(reply),
     )
-    made.coordinator.register_capability("session.working_dir", str(places.project))
-    made.coordinator.register_capability("session.dir", str(places.home / ".amplifier"))
+    made.coordinator.register_capability("session.working_dir", str(dirs.project))
+    made.coordinator.register_capability("session.dir", str(dirs.home / ".amplifier"))
     return made
 
 

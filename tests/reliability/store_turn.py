@@ -19,7 +19,7 @@ import anyio
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sessions.composition import Composition
 from amplifier.app.sessions.opened import open_session
@@ -27,7 +27,7 @@ from amplifier.app.settings.settings import Settings
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import ProjectSessions
-from amplifier.app.store.writer import KeptSession
+from amplifier.app.store.writer import SessionWriter
 from amplifier_sdk import tool
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.journal import JournalRecord
@@ -92,8 +92,8 @@ def composition(
     folder: Path, loop: str, durability: str, answers: list[JSONValue]
 ) -> Composition:
     """Say what the session is made of."""
-    places = Places(working_dir=folder, home=folder / "home", root=folder)
-    project = ProjectFiles(places)
+    dirs = AppDirs(working_dir=folder, home=folder / "home", root=folder)
+    project = ProjectFiles(dirs)
     plan: JSONObject = {
         "session": {"orchestrator": f"loop-{loop}", "context": "context-simple"},
         "providers": [
@@ -103,9 +103,9 @@ def composition(
     }
     return Composition(
         plan=plan,
-        places=places,
+        dirs=dirs,
         project=project,
-        collections=CollectionLibrary(places, project),
+        collections=CollectionLibrary(dirs, project),
         settings=Settings(
             values={
                 "sessions": {"durability": "sync" if durability == "sync" else "async"}
@@ -138,7 +138,7 @@ def delegating(folder: Path) -> Composition:
 async def take_turn(made: Composition, prompt: str) -> str:
     """Take a turn in the session, and return the answer."""
     async with open_session(
-        made, record=record(), store=store_of(made.places.working_dir)
+        made, record=record(), store=store_of(made.dirs.working_dir)
     ) as opened:
         answer = ""
         async with opened.stream(prompt) as events:
@@ -150,7 +150,7 @@ async def take_turn(made: Composition, prompt: str) -> str:
 
 def acknowledge(folder: Path) -> None:
     """Note what the store has promised to keep, once it has."""
-    append, finish = FileJournal.append, KeptSession.note_turn
+    append, finish = FileJournal.append, SessionWriter.note_turn
 
     async def journaled(self: FileJournal, record: JournalRecord) -> None:
         await append(self, record)
@@ -159,12 +159,12 @@ def acknowledge(folder: Path) -> None:
             json.dumps({type(record).__name__: to_json(record)}),
         )
 
-    async def finished(self: KeptSession, *given: object, **options: object) -> None:
+    async def finished(self: SessionWriter, *given: object, **options: object) -> None:
         await finish(self, *given, **options)  # type: ignore[arg-type]  # what it was given
         note(folder / "acknowledged", json.dumps({"stored": len(self.messages)}))
 
     FileJournal.append = journaled  # type: ignore[method-assign]  # the same, with a note
-    KeptSession.note_turn = finished  # type: ignore[method-assign]  # likewise
+    SessionWriter.note_turn = finished  # type: ignore[method-assign]  # likewise
 
 
 async def main(folder: Path, durability: str, loop: str, prompt: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
@@ -41,13 +41,13 @@ LONGEST: Final = 120
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def dirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
     """A person's home and a project, both empty."""
     (tmp_path / "home" / ".amplifier").mkdir(parents=True)
     (tmp_path / "shop").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
-    return Places.find(tmp_path / "shop")
+    return AppDirs.find(tmp_path / "shop")
 
 
 @pytest.fixture(params=range(12 if FULL else 1))
@@ -76,30 +76,30 @@ def file_name(text: str) -> str | None:
 
 
 async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(
-    places: Places, texts: list[str]
+    dirs: AppDirs, texts: list[str]
 ) -> None:
     texts = [text for text in texts if not PAIR.search(text)]
-    store = ProjectSessions.of(places)
+    store = ProjectSessions.of(dirs)
     for number, text in enumerate(texts):
         record = SessionRecord(session_id=text, name=f"{number} {text}", tags=(text,))
-        async with store.open(record) as kept:
-            await kept.note_prompt(text)
-            await kept.journal.append(TurnStarted(turn_id=text, prompt=text))
-            await kept.note_turn(
+        async with store.open(record) as stored:
+            await stored.note_prompt(text)
+            await stored.journal.append(TurnStarted(turn_id=text, prompt=text))
+            await stored.note_turn(
                 [
                     {"role": "user", "content": text},
                     {"role": "assistant", "content": text},
                 ]
             )
     for number, text in enumerate(texts):
-        async with store.open(SessionRecord(session_id=text)) as kept:
-            assert [message["content"] for message in kept.messages] == [text, text]
-            assert (kept.record.session_id, kept.record.tags, kept.damage) == (
+        async with store.open(SessionRecord(session_id=text)) as stored:
+            assert [message["content"] for message in stored.messages] == [text, text]
+            assert (stored.record.session_id, stored.record.tags, stored.damage) == (
                 text,
                 (text,),
                 (),
             )
-            assert kept.interrupted is None
+            assert stored.interrupted is None
         if number % 10 == 0:
             assert store.find(text).record.session_id == text
             assert store.find(f"{number} {text}").record.session_id == text
@@ -107,7 +107,7 @@ async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(
     kept_in = store.sessions.resolve()
     assert sorted(session.record.session_id for session in store.all()) == sorted(texts)
     assert store.damaged() == []
-    assert [path for path in outside(places, kept_in) if path.is_file()] == []
+    assert [path for path in outside(dirs, kept_in) if path.is_file()] == []
     check_json(kept_in)
     assert [text for text in texts[::10] if store.delete(text) != [text]] == []
     assert {session.record.session_id for session in store.all()} == {*texts} - {
@@ -115,11 +115,11 @@ async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(
     }
 
 
-def outside(places: Places, folder: Path) -> list[Path]:
+def outside(dirs: AppDirs, folder: Path) -> list[Path]:
     """Return what stands in the test's folders but not in one of them."""
     return [
         path
-        for path in places.home.parent.parent.rglob("*")
+        for path in dirs.home.parent.parent.rglob("*")
         if not path.resolve().is_relative_to(folder)
     ]
 
@@ -135,15 +135,15 @@ def check_json(folder: Path) -> None:
 
 
 def test_a_profile_of_any_name_is_found_or_told_to_be_missing(
-    places: Places, texts: list[str]
+    dirs: AppDirs, texts: list[str]
 ) -> None:
     named = {text: text for text in texts if file_name(text)}
     for text in named:
         write(
-            places.home / "profiles" / f"{text}.md",
+            dirs.home / "profiles" / f"{text}.md",
             f"---\nprofile:\n  description: {json.dumps(text)}\n---\n{text}",
         )
-    library = ProfileLibrary.of(places)
+    library = ProfileLibrary.of(dirs)
     assert {
         name for name in library.names() if ":" not in name or name in named
     } >= set(named) - {"README"}
@@ -170,16 +170,16 @@ def test_a_profile_of_any_name_is_found_or_told_to_be_missing(
 
 
 def test_a_profile_may_say_any_text_where_text_belongs(
-    places: Places, texts: list[str]
+    dirs: AppDirs, texts: list[str]
 ) -> None:
     for number, text in enumerate(texts):
         head = {"profile": {"name": f"p{number}", "description": text, "extends": text}}
         body = text.encode("utf-8", "replace").decode()
         file = write(
-            places.home / "profiles" / f"p{number}.md",
+            dirs.home / "profiles" / f"p{number}.md",
             f"---\n{json.dumps(head)}\n---\n{body}",
         )
-        library = ProfileLibrary.of(places)
+        library = ProfileLibrary.of(dirs)
         try:
             compile_chain(follow(library, f"p{number}"))
         except ConfigError:
@@ -189,7 +189,7 @@ def test_a_profile_may_say_any_text_where_text_belongs(
 
 
 def test_a_mention_of_any_text_is_loaded_or_told(
-    places: Places, texts: list[str]
+    dirs: AppDirs, texts: list[str]
 ) -> None:
     contents: Mapping[str, str] = {
         text: f"This is {number}."
@@ -197,9 +197,9 @@ def test_a_mention_of_any_text_is_loaded_or_told(
         if file_name(text)
     }
     for text, content in contents.items():
-        write(places.working_dir / text, content)
-    loader = MentionLoader(MentionResolver(places))
-    typed, written = Writer(places.working_dir, typed=True), Writer(places.working_dir)
+        write(dirs.working_dir / text, content)
+    loader = MentionLoader(MentionResolver(dirs))
+    typed, written = Writer(dirs.working_dir, typed=True), Writer(dirs.working_dir)
 
     for text in texts:
         for prompt in (
@@ -218,7 +218,7 @@ def test_a_mention_of_any_text_is_loaded_or_told(
                         outcome.path
                         for outcome in batch.outcomes
                         if outcome.status == "loaded"
-                    } <= {places.working_dir / name for name in contents}
+                    } <= {dirs.working_dir / name for name in contents}
         if text in contents and SPECIAL.search(text) is None and text == text.strip():
             assert contents[text] in "".join(
                 message.text
@@ -228,14 +228,14 @@ def test_a_mention_of_any_text_is_loaded_or_told(
             )
 
 
-def test_a_mentioned_file_may_hold_any_text(places: Places, texts: list[str]) -> None:
-    loader = MentionLoader(MentionResolver(places))
+def test_a_mentioned_file_may_hold_any_text(dirs: AppDirs, texts: list[str]) -> None:
+    loader = MentionLoader(MentionResolver(dirs))
     for text in texts:
-        (places.working_dir / "notes.txt").write_bytes(
+        (dirs.working_dir / "notes.txt").write_bytes(
             text.encode("utf-8", "surrogatepass")
         )
         batch = loader.load(
-            "@notes.txt", Writer(places.working_dir, typed=True), ContentDeduplicator()
+            "@notes.txt", Writer(dirs.working_dir, typed=True), ContentDeduplicator()
         )
         (outcome, *_) = batch.outcomes
         assert outcome.status in ("loaded", "binary", "too_large")

@@ -208,13 +208,13 @@ async def test_a_bad_handler_ends_nothing_but_what_it_decides(
         elif event == "prompt:submit" and (behavior in FAILS or behavior == "hangs"):
             assert (ran, provider.requests) == ([], [])
         assert set(ran) <= {"one"}
-        told = [entry for entry in reports if entry["event"] == "hook.failed"]
+        reported = [entry for entry in reports if entry["event"] == "hook.failed"]
         # its own copy of the data it may clear
         changes_view = behavior == "mutates" and any(shows_input)
-        assert len(told) == (
+        assert len(reported) == (
             behavior in FAILS or changes_view or (behavior == "hangs" and not waits)
         )
-        assert all(entry["handler"] == "bad" for entry in told)
+        assert all(entry["handler"] == "bad" for entry in reported)
         assert objection(await session.coordinator.context.get_messages()) is None
 
         session.coordinator.hooks.unregister("bad")

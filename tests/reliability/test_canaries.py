@@ -18,7 +18,7 @@ import pytest
 from amplifier.testing import ScriptedProvider, answer, call
 from amplifier_sdk import tool
 from amplifier_sdk.jsontypes import JSONObject
-from tests.reliability.stage import HOOKS, TOOLS, Places, Site, files_below, session
+from tests.reliability.stage import HOOKS, TOOLS, AppDirs, Site, files_below, session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -38,7 +38,7 @@ CANARIES: Final[Mapping[str, str]] = {
 
 
 async def test_no_canary_is_in_a_file_that_modules_write(
-    places: Places,
+    dirs: AppDirs,
     web_site: Site,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -46,8 +46,8 @@ async def test_no_canary_is_in_a_file_that_modules_write(
     monkeypatch.setenv("SHOP_API_KEY", CANARIES["environment"])
     monkeypatch.setenv("SHOP_PASSWORD", CANARIES["environment-known"])
     web_site.pages["/page"] = f"The key is {CANARIES['page']}.\n".encode()
-    (places.project / "notes.txt").write_text(f"token = {CANARIES['file']}\n")
-    given = {path: path.read_bytes() for path in files_below(*places.roots)}
+    (dirs.project / "notes.txt").write_text(f"token = {CANARIES['file']}\n")
+    given = {path: path.read_bytes() for path in files_below(*dirs.roots)}
 
     @tool
     async def fail() -> str:
@@ -62,7 +62,7 @@ async def test_no_canary_is_in_a_file_that_modules_write(
     @tool
     async def look() -> str:
         """Look at the files while the session is open."""
-        found = [*leaks(given, places), *open_to_others(places)]
+        found = [*leaks(given, dirs), *open_to_others(dirs)]
         # what the command gave the model
         during.extend(leak for leak in found if "/output/call-" not in leak)
         return "seen"
@@ -101,7 +101,7 @@ async def test_no_canary_is_in_a_file_that_modules_write(
         answer(f"It is {CANARIES['answer']}."),
     )
     made = session(
-        places,
+        dirs,
         provider=provider,
         extra_tools=[fail, look],
         configs={
@@ -116,7 +116,7 @@ async def test_no_canary_is_in_a_file_that_modules_write(
     async with made:
         await made.execute(f"Use {CANARIES['prompt']} please.")
 
-    told = str(list(provider.requests[-1].messages))
+    reported = str(list(provider.requests[-1].messages))
     met = (
         "environment",
         "environment-known",
@@ -127,14 +127,14 @@ async def test_no_canary_is_in_a_file_that_modules_write(
         "argument",
     )
     # the model met them
-    assert [name for name in met if CANARIES[name] not in told] == []
+    assert [name for name in met if CANARIES[name] not in reported] == []
     assert during == []
-    assert leaks(given, places) == []
+    assert leaks(given, dirs) == []
     output = capfd.readouterr()
     assert [
         name for name, secret in CANARIES.items() if secret in output.out + output.err
     ] == []
-    assert open_to_others(places) == []
+    assert open_to_others(dirs) == []
 
 
 def _item(secret: str) -> JSONObject:
@@ -145,12 +145,12 @@ def _item(secret: str) -> JSONObject:
     }
 
 
-def leaks(given: Mapping[Path, bytes], places: Places) -> list[str]:
+def leaks(given: Mapping[Path, bytes], dirs: AppDirs) -> list[str]:
     """Return which canary is in which file that was not there before."""
-    own = {places.project / "notes.txt"}  # what the model was asked to change
+    own = {dirs.project / "notes.txt"}  # what the model was asked to change
     return [
-        f"{name} in {path.relative_to(places.home.parent)}"
-        for path in files_below(*places.roots)
+        f"{name} in {path.relative_to(dirs.home.parent)}"
+        for path in files_below(*dirs.roots)
         if path not in own and given.get(path) != path.read_bytes()
         for name, secret in CANARIES.items()
         if secret.encode() in path.read_bytes()
@@ -158,11 +158,11 @@ def leaks(given: Mapping[Path, bytes], places: Places) -> list[str]:
     ]
 
 
-def open_to_others(places: Places) -> list[str]:
+def open_to_others(dirs: AppDirs) -> list[str]:
     """Return what modules wrote that others may read: no folder of theirs above it keeps others out."""
     return [
-        str(path.relative_to(places.home.parent))
-        for root in (places.home, places.temporary)
+        str(path.relative_to(dirs.home.parent))
+        for root in (dirs.home, dirs.temporary)
         for path in root.rglob("*")
         if all(
             stat.S_IMODE(part.lstat().st_mode) & 0o077

@@ -29,7 +29,7 @@ RUNS: Final = int(os.environ.get("AMPLIFIER_CANCEL_RUNS", "1"))
 SOON: Final = 2.0
 """Seconds after which nothing of a cancelled turn may be left, in one of a few runs."""
 ATTEMPTS: Final = 3
-PATIENCE: Final = 20.0
+TIMEOUT: Final = 20.0
 """Seconds to wait for what has to be so at some time."""
 
 _MARKS: Final = count(1)
@@ -71,14 +71,14 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
 async def reach(place: Place, run: Run) -> None:
     """Wait until the turn is where it is to be cancelled."""
     if place == "an MCP call":
-        await until(lambda: any("sleep" in line for line in alive(run.mark)), PATIENCE)
+        await until(lambda: any("sleep" in line for line in alive(run.mark)), TIMEOUT)
         return
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT):
         await run.reached.wait()
     if place == "bash with grandchildren":
         await until(
             lambda: sum(line.startswith("sleep") for line in alive(run.mark)) >= 5,
-            PATIENCE,
+            TIMEOUT,
         )
     if place in ("a hook", "an async tool", "a thread tool"):
         await anyio.wait_all_tasks_blocked()
@@ -117,10 +117,10 @@ async def is_cancelled_soon(
         note_seconds(f"cancelled in {place}", took)
         began = perf_counter()
         if place == "bash with grandchildren":  # a server lives as long as its session
-            await until(lambda: not alive(run.mark), PATIENCE)
+            await until(lambda: not alive(run.mark), TIMEOUT)
         took = max(took, perf_counter() - began)
         run.release.set()
-        await until(lambda: not abandoned(), PATIENCE)
+        await until(lambda: not abandoned(), TIMEOUT)
 
         messages = list(await session.coordinator.context.get_messages())
         assert objection(messages) is None
@@ -136,7 +136,7 @@ async def is_cancelled_soon(
         run.transport.steps[:] = [text_answer("Here again.")]
         assert await session.execute("And now?") == "Here again."
     began = perf_counter()
-    await until(lambda: not alive(run.mark), PATIENCE)
+    await until(lambda: not alive(run.mark), TIMEOUT)
     return max(took, perf_counter() - began) < SOON
 
 
@@ -174,7 +174,7 @@ async def test_a_cancelled_turn_ends_at_once_and_leaves_nothing(
 
     await until(
         lambda: open_handles() <= handles and len(anyio.get_running_tasks()) == tasks,
-        PATIENCE,
+        TIMEOUT,
     )
     assert set(os.listdir(tmp_path)) - temporary == set(names)
 

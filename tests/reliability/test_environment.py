@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from amplifier.testing import answer, call, wait_for
-from tests.reliability.stage import Places, Site, session
+from tests.reliability.stage import AppDirs, Site, session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -30,26 +30,26 @@ STUB: Final = Path(__file__).with_name("stub_server.py")
 
 
 async def test_no_child_process_has_a_canary(
-    places: Places, web_site: Site, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, web_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in CANARIES:
         monkeypatch.setenv(name, f"canary-{name}")
     monkeypatch.setenv("LISTED_ONE", "listed")
-    put_git(places, monkeypatch)
+    put_git(dirs, monkeypatch)
 
     def dump(who: str) -> str:
-        return f"env > {places.project / who}.env"
+        return f"env > {dirs.project / who}.env"
 
     server = {
         "command": "sh",
         "args": ["-c", f"{dump('mcp')}; exec {sys.executable} {STUB} 1"],
     }
-    put_python(places, monkeypatch)
-    (places.project / "notes.txt").write_text("one\n")
+    put_python(dirs, monkeypatch)
+    (dirs.project / "notes.txt").write_text("one\n")
     web_site.pages["/page"] = b"<p>one</p>"
     web_site.types["/page"] = "text/html"
     made = session(
-        places,
+        dirs,
         answer(
             "",
             call("bash", {"command": dump("bash")}, id="c1"),
@@ -78,9 +78,9 @@ async def test_no_child_process_has_a_canary(
     async with made:
         await made.execute("Begin.")
         with anyio.fail_after(20):
-            await wait_for(lambda: len(dumped(places)) == 8, 20)
+            await wait_for(lambda: len(dumped(dirs)) == 8, 20)
 
-    assert sorted(dumped(places)) == [
+    assert sorted(dumped(dirs)) == [
         "background",
         "bash",
         "git",
@@ -90,41 +90,41 @@ async def test_no_child_process_has_a_canary(
         "page",
         "search",
     ]
-    told = dumped(places)
-    assert {who for who, text in told.items() if "canary" in text} == set()
-    assert {who for who, text in told.items() if "LISTED_ONE" in text} == {
+    reported = dumped(dirs)
+    assert {who for who, text in reported.items() if "canary" in text} == set()
+    assert {who for who, text in reported.items() if "LISTED_ONE" in text} == {
         "background",
         "bash",
     }
 
 
-def dumped(places: Places) -> dict[str, str]:
+def dumped(dirs: AppDirs) -> dict[str, str]:
     """Return what each process noted."""
     return {
         path.stem: text
-        for path in places.project.glob("*.env")
+        for path in dirs.project.glob("*.env")
         if (text := path.read_text())
     }
 
 
-def put_git(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def put_git(dirs: AppDirs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a program before `git` that notes its variables, and make the project a repository."""
-    programs = places.home / "bin"
+    programs = dirs.home / "bin"
     programs.mkdir()
     git = programs / "git"
-    git.write_text(f"#!/bin/sh\nenv > {places.project}/git.env\nexit 1\n")
+    git.write_text(f"#!/bin/sh\nenv > {dirs.project}/git.env\nexit 1\n")
     git.chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
-    (places.project / ".git").mkdir()
-    (places.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (dirs.project / ".git").mkdir()
+    (dirs.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
 
-def put_python(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def put_python(dirs: AppDirs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a program in the place of Python that notes its variables: the modules' own helpers run there."""
-    python = places.home / "python"
+    python = dirs.home / "python"
     who = 'case "$*" in *_match_lines.py*) who=search;; *_convert.py*) who=page;; *) who=keeper;; esac'
     python.write_text(
-        f'#!/bin/sh\n{who}\nenv >> "{places.project}/$who.env"\nexec {sys.executable} "$@"\n'
+        f'#!/bin/sh\n{who}\nenv >> "{dirs.project}/$who.env"\nexec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))

@@ -20,7 +20,7 @@ from amplifier.testing import answer, call, wait_for
 from amplifier_kit.http.netguard import AddressRange, NetPolicy
 from amplifier_kit.trust import TrustStore
 from amplifier_module_tool_mcp import http_transport
-from tests.reliability.stage import Places, session
+from tests.reliability.stage import AppDirs, session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -274,10 +274,10 @@ def accept(server: socket.socket, connected: list[object]) -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 async def test_nothing_of_a_folder_happens_before_it_is_trusted(
-    places: Places, name: str, trap: tuple[Trap, list[object]]
+    dirs: AppDirs, name: str, trap: tuple[Trap, list[object]]
 ) -> None:
     made, connected = trap
-    FOLDERS[name](places.project, made)
+    FOLDERS[name](dirs.project, made)
     before, path = set(sys.modules), [*sys.path]
     steps = [
         answer(
@@ -288,16 +288,16 @@ async def test_nothing_of_a_folder_happens_before_it_is_trusted(
         answer("Done."),
     ]
     opened = session(
-        places, *steps, reply="Deny", configs={"tool-bash": {"sandbox": "none"}}
+        dirs, *steps, reply="Deny", configs={"tool-bash": {"sandbox": "none"}}
     )
     async with opened:
         assert await opened.execute("Look at @AGENTS.md here.") == "Done."
 
     assert os.listdir(made.marks) == []
     assert connected == []
-    assert imported_from(places.project, before) == []
+    assert imported_from(dirs.project, before) == []
     assert sys.path == path
-    assert str(places.project) not in sys.path
+    assert str(dirs.project) not in sys.path
 
 
 def imported_from(folder: Path, before: set[str]) -> list[str]:
@@ -317,12 +317,12 @@ TRUSTED: Final = ("mcp-program", "mcp-address", "claude-hooks", "claude-plugin")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
 @pytest.mark.parametrize("name", TRUSTED)
 async def test_what_a_person_trusts_happens(
-    places: Places, name: str, trap: tuple[Trap, list[object]]
+    dirs: AppDirs, name: str, trap: tuple[Trap, list[object]]
 ) -> None:
     """The same folders, the same session: it is the missing trust that kept them quiet."""
     made, connected = trap
-    FOLDERS[name](places.project, made)
-    async with session(places) as first:
+    FOLDERS[name](dirs.project, made)
+    async with session(dirs) as first:
         found = await first.coordinator.collect_contributions("trust.pending")
     pending = [
         decision for part in found if isinstance(part, list) for decision in part
@@ -333,7 +333,7 @@ async def test_what_a_person_trusts_happens(
         answer("", call("list_directory", {"path": "."}, id="c1")),
         answer("Done."),
     ]
-    async with session(places, *steps) as opened:
+    async with session(dirs, *steps) as opened:
         assert await opened.execute("Look here.") == "Done."
         with anyio.fail_after(20):
             await wait_for(lambda: bool(connected or os.listdir(made.marks)), 20)
@@ -364,14 +364,14 @@ UNASKED: Final[Mapping[str, tuple[str, set[str]]]] = {
 
 @pytest.mark.parametrize("name", UNASKED)
 def test_whoever_does_not_ask_is_caught(
-    places: Places, name: str, trap: tuple[Trap, list[object]]
+    dirs: AppDirs, name: str, trap: tuple[Trap, list[object]]
 ) -> None:
     made, connected = trap
-    FOLDERS[name](places.project, made)
+    FOLDERS[name](dirs.project, made)
     script, marks = UNASKED[name]
     done = subprocess.run(
         ["bash", "-c", script],
-        cwd=places.project,
+        cwd=dirs.project,
         env={**os.environ, "PYTHON": sys.executable},
         capture_output=True,
         check=False,

@@ -16,7 +16,7 @@ from amplifier.testing import EventRecorder, ScriptedProvider, answer, call
 from amplifier_kit.scripted import Step
 from amplifier_kit.trust.untrusted import without_marks
 from amplifier_sdk.results import ToolResult
-from tests.reliability.stage import Places, Site, session
+from tests.reliability.stage import AppDirs, Site, session
 
 pytestmark = pytest.mark.anyio
 
@@ -57,16 +57,16 @@ def test_there_are_a_hundred() -> None:
 
 
 @pytest.mark.process
-async def test_an_order_in_a_text_stays_a_text(places: Places, web_site: Site) -> None:
-    (places.project / "secret.txt").write_text("the-secret-itself")
-    texts = places.home / "texts.json"
+async def test_an_order_in_a_text_stays_a_text(dirs: AppDirs, web_site: Site) -> None:
+    (dirs.project / "secret.txt").write_text("the-secret-itself")
+    texts = dirs.home / "texts.json"
     texts.write_text(json.dumps(TEXTS))
     for number, text in enumerate(TEXTS):
-        (places.project / f"{number}.txt").write_text(text, "utf-8", newline="")
+        (dirs.project / f"{number}.txt").write_text(text, "utf-8", newline="")
         web_site.pages[f"/{number}.txt"] = text.encode()
     provider, recorder = ScriptedProvider(*turns(web_site)), EventRecorder()
     made = session(
-        places,
+        dirs,
         provider=provider,
         reply="Deny",
         tools=["tool-filesystem", "tool-web", "tool-mcp", "tool-bash"],
@@ -108,14 +108,14 @@ async def test_an_order_in_a_text_stays_a_text(places: Places, web_site: Site) -
         "Read them."
     ] * 2
     assert "the-secret-itself" not in str(messages)
-    assert not (places.project / "owned").exists()
+    assert not (dirs.project / "owned").exists()
     check_descriptions(provider)
 
 
-async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None:
-    told = TEXTS[::7]
+async def test_an_order_in_an_agents_answer_stays_a_text(dirs: AppDirs) -> None:
+    reported = TEXTS[::7]
     steps: list[Step] = []
-    for number, text in enumerate(told):
+    for number, text in enumerate(reported):
         steps += [
             answer(
                 "",
@@ -127,7 +127,7 @@ async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None
         ]
     provider, recorder = ScriptedProvider(*steps, answer("Read.")), EventRecorder()
     made = session(
-        places,
+        dirs,
         provider=provider,
         reply="Deny",
         tools=["tool-task", "tool-bash"],
@@ -148,18 +148,18 @@ async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None
         for event, data in recorder.events
         if event == "tool:post" and data["tool_name"] == "task"
     ]
-    assert len(results) == len(told)
+    assert len(results) == len(reported)
     check_marks(recorder)
-    assert not (places.project / "owned").exists()
+    assert not (dirs.project / "owned").exists()
 
 
 def test_mentioned_file_cannot_leave_its_block_or_reach_home(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    (places.home / ".ssh").mkdir()
-    (places.home / ".ssh" / "id_rsa").write_text("the-key-itself")
+    (dirs.home / ".ssh").mkdir()
+    (dirs.home / ".ssh" / "id_rsa").write_text("the-key-itself")
     for text in TEXTS:
-        (places.project / "note.txt").write_text(text, "utf-8", newline="")
+        (dirs.project / "note.txt").write_text(text, "utf-8", newline="")
         messages = MentionLoader().load_mentions("See @note.txt please.")
 
         assert {message.role for message in messages} == {"developer"}
@@ -205,13 +205,13 @@ def check_marks(recorder: EventRecorder) -> None:
             continue
         result = data["result"]
         assert isinstance(result, ToolResult)
-        told = result.get_serialized_output()
+        reported = result.get_serialized_output()
         assert (
-            len(re.findall("<untrusted-content", told))
-            == len(re.findall("</untrusted-content", told))
+            len(re.findall("<untrusted-content", reported))
+            == len(re.findall("</untrusted-content", reported))
             == 1
         )
-        assert not re.search("[\u202a-\u202e\U000e0000-\U000e007f\x1b]", told)
+        assert not re.search("[\u202a-\u202e\U000e0000-\U000e007f\x1b]", reported)
         assert "untrusted" in str(result.output)
 
 

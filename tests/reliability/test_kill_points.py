@@ -91,9 +91,9 @@ async def go_on(folder: Path, loop: str) -> ScriptedProvider:
 async def check(folder: Path, loop: str = "basic") -> None:
     """Whatever happened: nothing promised is lost, nothing is done twice, and a vendor takes what is left."""
     before, done = promised(folder), effects_of(folder)
-    kept = stored(folder)
-    assert kept[: len(before)] == before
-    assert len(kept) <= len(before) + 1
+    writer = stored(folder)
+    assert writer[: len(before)] == before
+    assert len(writer) <= len(before) + 1
 
     provider = await go_on(folder, loop)
 

@@ -76,8 +76,8 @@ async def test_child_killed_in_first_turn_is_told_and_goes_on(
         (cut,) = opened.cut_off
         assert cut.session.record.session_id == child.record.session_id
         assert (cut.turn.prompt, cut.turn.in_doubt) == ("Look.", ("act",))
-        told = (await opened.session.coordinator.context.get_messages())[-1]
-        assert child.record.session_id in str(told["content"])
+        reported = (await opened.session.coordinator.context.get_messages())[-1]
+        assert child.record.session_id in str(reported["content"])
         assert objection(read_history(child.folder).messages) is None
         assert effects_of(tmp_path) == ["one"]
         more = await opened.session.resume(

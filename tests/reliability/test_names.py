@@ -13,7 +13,7 @@ import pytest
 
 from amplifier.testing import answer
 from amplifier_sdk.errors import ModuleLoadError
-from tests.reliability.stage import Places, files_below, session
+from tests.reliability.stage import AppDirs, files_below, session
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ def test_there_are_sixty() -> None:
 
 
 async def test_every_name_has_a_folder_of_its_own(
-    places: Places, anyio_backend_name: str
+    dirs: AppDirs, anyio_backend_name: str
 ) -> None:
     names = (
         IDS
@@ -64,11 +64,11 @@ async def test_every_name_has_a_folder_of_its_own(
     )
     for name in names:
         async with session(
-            places, answer("Done."), tools=[], hooks=["hooks-logging"], session_id=name
+            dirs, answer("Done."), tools=[], hooks=["hooks-logging"], session_id=name
         ) as made:
             await made.execute("Begin.")
 
-    store = places.home / ".amplifier" / "sessions"
+    store = dirs.home / ".amplifier" / "sessions"
     folders = sorted(store.iterdir())
     assert (
         len(folders) == len({folder.name.lower() for folder in folders}) == len(names)
@@ -77,26 +77,26 @@ async def test_every_name_has_a_folder_of_its_own(
         assert {"context-messages.jsonl", "events.jsonl"} <= {
             path.name for path in folder.iterdir()
         }
-    written = [*files_below(places.home.parent)]
+    written = [*files_below(dirs.home.parent)]
     assert [path for path in written if store not in path.parents] == []
-    check_rest(written, places)
+    check_rest(written, dirs)
 
 
-def check_rest(written: list[Path], places: Places) -> None:
+def check_rest(written: list[Path], dirs: AppDirs) -> None:
     """What rests is JSON in files and folders of their user alone."""
     for path in written:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         for line in path.read_text("utf-8").splitlines():
             json.loads(line)
-    for folder, _, _ in os.walk(places.home / ".amplifier"):
+    for folder, _, _ in os.walk(dirs.home / ".amplifier"):
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "\ud83d"])
 async def test_two_sessions_of_one_name_do_not_write_at_once(
-    places: Places, name: str
+    dirs: AppDirs, name: str
 ) -> None:
-    async with session(places, tools=[], hooks=[], session_id=name):
+    async with session(dirs, tools=[], hooks=[], session_id=name):
         with pytest.raises(ModuleLoadError, match="being written by this process"):
-            async with session(places, tools=[], hooks=[], session_id=name):
+            async with session(dirs, tools=[], hooks=[], session_id=name):
                 pass

@@ -52,11 +52,11 @@ def said(number: int) -> list[MessageDict]:
 async def made(store: ProjectSessions) -> Path:
     """Keep a session of many turns; return its transcript."""
     messages: list[MessageDict] = []
-    async with store.open(SessionRecord(session_id="torn")) as kept:
+    async with store.open(SessionRecord(session_id="torn")) as saved:
         for number in range(TURNS):
             messages += said(number)
-            await kept.transcript.store(f"t{number}", messages)
-        return kept.folder / "transcript.jsonl"
+            await saved.transcript.store(f"t{number}", messages)
+        return saved.folder / "transcript.jsonl"
 
 
 def variants(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -149,10 +149,10 @@ def test_a_session_goes_on_behind_the_damage(
         every = list(variants(original.data))[:: 1 if EVERYWHERE else 60]
         for name, data in every:
             path.write_bytes(data)
-            async with store.open(SessionRecord(session_id="torn")) as kept:
-                before = kept.messages
+            async with store.open(SessionRecord(session_id="torn")) as saved:
+                before = saved.messages
                 assert original.is_kept(before, data), name
-                await kept.transcript.store("more", [*before, MORE])
+                await saved.transcript.store("more", [*before, MORE])
             assert read_log(path, EXPECTED).damage == (), name
             assert read_history(path.parent).messages == [*before, MORE], name
         return len(every)
@@ -169,8 +169,8 @@ def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path) -> None:
     async def make() -> bytes:
         async with store.open(
             SessionRecord(session_id="torn", name="x", tags=("a", "b"))
-        ) as kept:
-            return (kept.folder / "metadata.json").read_bytes()
+        ) as saved:
+            return (saved.folder / "metadata.json").read_bytes()
 
     data = anyio.run(make)
     file = store.folder("torn") / "metadata.json"
@@ -287,9 +287,9 @@ async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(
             holder.kill()
             holder.wait()
     began = perf_counter()
-    async with store.open(SessionRecord(session_id="held")) as kept:
+    async with store.open(SessionRecord(session_id="held")) as saved:
         taken = perf_counter() - began
-        assert kept.record.session_id == "held"
+        assert saved.record.session_id == "held"
     assert refused < 2
     assert taken < 2
     note_figure(

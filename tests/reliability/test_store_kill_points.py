@@ -110,15 +110,17 @@ def check(folder: Path) -> None:
     store, done = store_of(folder), effects_of(folder)
     if acknowledged(folder):
         assert store.find("kept").record.working_dir == "/work"
-    told = read_history(store.folder("kept")).messages
+    reported = read_history(store.folder("kept")).messages
     for message in promised(folder):
-        assert message in told
-    assert objection(told) is None
+        assert message in reported
+    assert objection(reported) is None
     assert len(set(done)) == len(done)
     # what was done is told as done, or as something whose end nobody knows
     for name in done:
         call = {"one": "c1", "two": "c2", "three": "c3"}[name]
-        (result,) = [message for message in told if message.get("tool_call_id") == call]
+        (result,) = [
+            message for message in reported if message.get("tool_call_id") == call
+        ]
         is_in_doubt = "is not known" in str(result["content"]) and result.get(
             "metadata"
         ) == {"synthesized": True}
@@ -132,9 +134,9 @@ async def check_and_go_on(folder: Path, loop: str) -> None:
     before = read_history(store.folder("kept")).messages
     made = composition(folder, loop, "written", ["I go on."])
     began = perf_counter()
-    async with store.open(record()) as kept:
+    async with store.open(record()) as stored:
         took = perf_counter() - began
-        assert kept.messages == before
+        assert stored.messages == before
     note_seconds("the store opens after a crash", took)
     assert took < OPENING * 10  # the first one imports, and the machine is shared
     assert await take_turn(made, "Continue.") == "I go on."

@@ -24,7 +24,7 @@ from amplifier_module_context_persistent import PersistentContext
 from amplifier_sdk import ContextManager, MessageDict, tool
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
-from tests.reliability.stage import Places, Site, session
+from tests.reliability.stage import AppDirs, Site, session
 from tests.reliability.strings import SAMPLE, STRINGS
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ def texts(anyio_backend_name: str, request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.mark.process
 async def test_a_turn_carries_every_text(
-    places: Places, web_site: Site, texts: list[str]
+    dirs: AppDirs, web_site: Site, texts: list[str]
 ) -> None:
     heard: list[str] = []
 
@@ -80,7 +80,7 @@ async def test_a_turn_carries_every_text(
     ]
     recorder = EventRecorder()
     made = session(
-        places,
+        dirs,
         *steps,
         tools=["tool-filesystem", "tool-bash", "tool-web", "tool-mcp"],
         hooks=["hooks-logging"],
@@ -113,9 +113,9 @@ async def test_a_turn_carries_every_text(
         message["content"] for message in history if message["role"] == "user"
     ] == texts
     assert [result.output for result in results(recorder, "echo")] == heard
-    check_files(places, texts, recorder)
-    check_log(places)
-    assert await resumed(places) == history
+    check_files(dirs, texts, recorder)
+    check_log(dirs)
+    assert await resumed(dirs) == history
 
 
 def results(recorder: EventRecorder, name: str) -> list[ToolResult]:
@@ -128,24 +128,24 @@ def results(recorder: EventRecorder, name: str) -> list[ToolResult]:
     return [result for result in found if isinstance(result, ToolResult)]
 
 
-def check_files(places: Places, texts: list[str], recorder: EventRecorder) -> None:
+def check_files(dirs: AppDirs, texts: list[str], recorder: EventRecorder) -> None:
     """A text is in its file byte for byte, and comes back from a process and a web page; what is no text is refused."""
     for number, text in enumerate(texts):
-        kept = places.project / f"{number}.txt"
-        assert kept.exists() == is_file(text)
-        assert not is_file(text) or kept.read_bytes() == text.encode()
+        stored = dirs.project / f"{number}.txt"
+        assert stored.exists() == is_file(text)
+        assert not is_file(text) or stored.read_bytes() == text.encode()
     through = [text for text in texts[::STEP] if is_file(text)]
     assert [
         output_of(result)["stdout"]
         for result in results(recorder, "bash")
         if result.success
     ] == through
-    told = [
+    reported = [
         str(output_of(result)["content"])
         for result in results(recorder, "mcp__stub__echo")
         if result.success
     ]
-    for text, said in zip(filter(is_text, texts[::STEP]), told, strict=True):
+    for text, said in zip(filter(is_text, texts[::STEP]), reported, strict=True):
         assert (
             said.count("<untrusted-content") == said.count("</untrusted-content") == 1
         )
@@ -187,18 +187,18 @@ def turn(number: int, text: str, site: Site) -> list[Step]:
     return [answer(text, *first), answer("", *second), answer(text)]
 
 
-def check_log(places: Places) -> None:
+def check_log(dirs: AppDirs) -> None:
     """Every line of the log is JSON without a control character, and none is missing."""
-    (log,) = places.home.rglob("events.jsonl")
+    (log,) = dirs.home.rglob("events.jsonl")
     lines = log.read_bytes().splitlines()
     numbers = [json.loads(line, parse_constant=pytest.fail)["seq"] for line in lines]
     assert numbers == list(range(1, len(lines) + 1))
     assert not re.search(rb"[\x00-\x09\x0b-\x1f]", log.read_bytes())
 
 
-async def resumed(places: Places) -> list[MessageDict]:
+async def resumed(dirs: AppDirs) -> list[MessageDict]:
     """Return the history that the next session begins with."""
-    async with session(places, tools=[], hooks=[]) as again:
+    async with session(dirs, tools=[], hooks=[]) as again:
         return list(await context_of(again).get_messages())
 
 

@@ -508,9 +508,9 @@ def test_the_first_member_of_a_union_that_fits_is_taken() -> None:
     ids=str,
 )
 def test_a_shape_that_does_not_fit_is_told(config: JSONObject, problem: str) -> None:
-    (told,) = problems_of(Shapes, config)
+    (reported,) = problems_of(Shapes, config)
 
-    assert told.startswith(problem)
+    assert reported.startswith(problem)
 
 
 T = TypeVar("T")
@@ -679,9 +679,9 @@ def test_what_stands_beside_a_type_holds() -> None:
 def test_a_value_beyond_what_stands_beside_its_type_is_told(
     config: JSONObject, problem: str
 ) -> None:
-    (told,) = problems_of(Bounded, config)
+    (reported,) = problems_of(Bounded, config)
 
-    assert told.startswith(problem)
+    assert reported.startswith(problem)
 
 
 @attrs.frozen
@@ -696,7 +696,7 @@ def test_what_no_text_fits_is_told_by_its_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "reported"),
     [
         ("size is too large", "size: is too large"),
         ("'size' must be >= 3: 1", "size: must be >= 3: 1"),
@@ -706,7 +706,7 @@ def test_what_no_text_fits_is_told_by_its_pattern() -> None:
     ],
 )
 def test_a_validators_sentence_does_not_name_its_field_again(
-    message: str, told: str
+    message: str, reported: str
 ) -> None:
     def refuse(_: object, attribute: attrs.Attribute[int], value: int) -> None:
         raise ValueError(message)
@@ -715,4 +715,4 @@ def test_a_validators_sentence_does_not_name_its_field_again(
         "Refusing", {"size": attrs.field(type=int, validator=refuse)}
     )
 
-    assert problems_of(cls, {"size": 3}) == [told]
+    assert problems_of(cls, {"size": 3}) == [reported]

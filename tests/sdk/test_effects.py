@@ -69,12 +69,12 @@ def test_read_only_alone_says_nothing_of_effects() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [(), ("reed",), "read", ("read", 5)],
     ids=["none", "misspelt", "text", "number"],
 )
 def test_what_is_no_effect_is_refused_where_the_tool_is_made(
-    told: tuple[Effect, ...],
+    reported: tuple[Effect, ...],
 ) -> None:
     def act() -> None:
         """Act."""
@@ -83,7 +83,7 @@ def test_what_is_no_effect_is_refused_where_the_tool_is_made(
         TypeError,
         match="Tool 'act': effects are one or more of read, write, exec, network",
     ):
-        tool(effects=told)(act)
+        tool(effects=reported)(act)
 
 
 def test_a_tool_cannot_write_and_change_nothing() -> None:
@@ -98,15 +98,15 @@ def test_a_tool_cannot_write_and_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [None, (), "read", ("read", "odd"), ["read", []], 7],
     ids=["none", "empty", "text", "odd", "list", "number"],
 )
 def test_tool_with_senseless_effects_may_do_anything(
-    told: object,
+    reported: object,
 ) -> None:
-    assert effects_of(Told(told)) is None
-    assert read_only_of(Told(told)) is None
+    assert effects_of(Told(reported)) is None
+    assert read_only_of(Told(reported)) is None
 
 
 def test_a_name_stands_in_for_a_tool_that_says_nothing() -> None:
@@ -124,9 +124,9 @@ def test_a_name_stands_in_for_a_tool_that_says_nothing() -> None:
 
 
 @given(st.lists(st.sampled_from(EFFECTS), min_size=1))
-def test_effects_are_kept_once_and_in_one_order(told: list[Effect]) -> None:
-    checked = checked_effects(told)
+def test_effects_are_kept_once_and_in_one_order(reported: list[Effect]) -> None:
+    checked = checked_effects(reported)
 
-    assert set(checked) == set(told)
+    assert set(checked) == set(reported)
     assert list(checked) == [effect for effect in EFFECTS if effect in checked]
     assert checked_effects(checked) == checked

@@ -37,7 +37,7 @@ def test_what_is_read_stays_as_it_is() -> None:
         "line\n\ttab",
     ):
         assert escaped(text) == text
-    assert escaped("a\nb\tc", kept="") == "a\\nb\\tc"
+    assert escaped("a\nb\tc", allowed="") == "a\\nb\\tc"
 
 
 def test_a_heap_of_marks_is_no_writing() -> None:
@@ -47,7 +47,7 @@ def test_a_heap_of_marks_is_no_writing() -> None:
 
 @given(st.text())
 def test_what_is_shown_is_printable_and_no_blank_but_a_space(text: str) -> None:
-    for character in escaped(text, kept=""):
+    for character in escaped(text, allowed=""):
         assert character.isprintable()
         assert character == " " or not unicodedata.category(character).startswith("Z")
 

@@ -58,7 +58,7 @@ def test_data_may_stand_in_an_address_and_in_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "kept"),
+    ("source", "stored"),
     [
         (
             {"url": "https://a.example/b.png"},
@@ -72,9 +72,9 @@ def test_data_may_stand_in_an_address_and_in_lines() -> None:
     ids=["address", "file"],
 )
 def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(
-    source: JSONObject, kept: JSONObject
+    source: JSONObject, stored: JSONObject
 ) -> None:
-    assert sound_media(ImageBlock(source=source)) == ImageBlock(source=kept)
+    assert sound_media(ImageBlock(source=source)) == ImageBlock(source=stored)
 
 
 @pytest.mark.parametrize(

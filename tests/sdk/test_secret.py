@@ -183,11 +183,11 @@ def test_no_error_about_a_configuration_shows_it(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Settings, config, subject="x")
-    told = "".join(traceback.format_exception(caught.value))
+    reported = "".join(traceback.format_exception(caught.value))
 
     assert str(caught.value.problems[0]).startswith(problem)
-    assert KEY not in told
-    assert str(NUMBER) not in told
+    assert KEY not in reported
+    assert str(NUMBER) not in reported
 
 
 def test_a_converter_that_tells_it_is_not_quoted() -> None:
@@ -258,7 +258,7 @@ def test_other_names_withhold_nothing(name: str) -> None:
 
 
 def test_secrets_are_known_while_other_threads_make_some() -> None:
-    kept = [Secret(f"kept-{number}") for number in range(2_000)]
+    stored = [Secret(f"kept-{number}") for number in range(2_000)]
     done = threading.Event()
 
     def make() -> None:
@@ -276,7 +276,7 @@ def test_secrets_are_known_while_other_threads_make_some() -> None:
         maker.join()
         sys.setswitchinterval(interval)
 
-    assert all(each >= {secret.reveal() for secret in kept} for each in found)
+    assert all(each >= {secret.reveal() for secret in stored} for each in found)
 
 
 @pytest.mark.parametrize(

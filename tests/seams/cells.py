@@ -59,5 +59,5 @@ def _assert_clear(outcome: Outcome) -> None:
     """Assert that a refusal says in a line or two what is refused, and no more: no traceback, no wrong usage."""
     assert outcome.code == 1, outcome.text
     assert outcome.shown == ""
-    assert "Traceback" not in outcome.told
-    assert 20 < len(outcome.told) < 1000, outcome.told
+    assert "Traceback" not in outcome.reported
+    assert 20 < len(outcome.reported) < 1000, outcome.reported

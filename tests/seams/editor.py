@@ -42,7 +42,7 @@ class OneTurnEditor:
     is_attached: bool = False
     session: str | None = None
     text: str = ""
-    told: str = ""
+    reported: str = ""
     error: str = ""
     files: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
     is_left: bool = attrs.field(default=False, kw_only=True)
@@ -85,7 +85,7 @@ class OneTurnEditor:
                     return
                 if message.get("id") == "open":
                     opened = as_object(message["result"])
-                    self.text = self.told = ""
+                    self.text = self.reported = ""
                     if not self.is_left:
                         await to_agent.send(self._prompt(opened.get("sessionId")))
 
@@ -95,14 +95,14 @@ class OneTurnEditor:
         if kind == "agent_message_chunk":
             self.text += said
         if kind == "tool_call":
-            self.told += f"{update['title']}\n"
+            self.reported += f"{update['title']}\n"
         if kind == "agent_thought_chunk":
-            self.told += said
+            self.reported += said
 
     @property
     def _is_over(self) -> bool:
         return self.is_left and bool(
-            re.search("^The turn (is|fail|was)", self.told, re.MULTILINE)
+            re.search("^The turn (is|fail|was)", self.reported, re.MULTILINE)
         )
 
     def _prompt(self, session: object) -> bytes:

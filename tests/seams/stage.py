@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from amplifier import AmplifierSession
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.cli import main
 from amplifier_kit.media.files import media_file
 from amplifier_sdk.content import block_to_dict
@@ -97,14 +97,14 @@ class Outcome:
 
     code: int
     shown: str
-    told: str
+    reported: str
     asked: tuple[Asked, ...] = ()
     ran: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """All that the person was shown."""
-        return self.shown + self.told
+        return self.shown + self.reported
 
     @property
     def is_refused(self) -> bool:
@@ -281,8 +281,8 @@ class Stage:
         tools = self.made.plan.get("tools")
         listed = tools if isinstance(tools, list) else []
         modules: list[JSONValue] = [{"module": _module(tool)} for tool in listed]
-        kept: JSONObject = {"tools": modules} if modules else {}
-        self.made = Made(plan=kept, settings=self.made.settings)
+        stored: JSONObject = {"tools": modules} if modules else {}
+        self.made = Made(plan=stored, settings=self.made.settings)
         self.write()
 
     def composition(self) -> tuple[str, ...]:
@@ -300,13 +300,13 @@ class Stage:
         self.since()
         self.count_from = (len(SCRIPT.asked), len(SCRIPT.ran))
 
-    def outcome(self, code: int, shown: str, told: str) -> Outcome:
+    def outcome(self, code: int, shown: str, reported: str) -> Outcome:
         """Return what came of the turn that counts."""
         asked, ran = self.count_from
         return Outcome(
             code=code,
             shown=shown,
-            told=told,
+            reported=reported,
             asked=tuple(SCRIPT.asked[asked:]),
             ran=tuple(SCRIPT.ran[ran:]),
         )
@@ -320,7 +320,7 @@ class Stage:
         """Run a command at a terminal that prints lines alone, whose input ends behind the prompt."""
         keyboard, terminal = os.openpty()
         os.write(keyboard, f"{prompt or self.prompt}\n\x04".encode())
-        screen, told = _Screen(), io.StringIO()
+        screen, reported = _Screen(), io.StringIO()
         code: object = None
         with (
             os.fdopen(terminal, encoding="utf-8") as typed,
@@ -328,13 +328,13 @@ class Stage:
         ):
             patch.setattr(sys, "stdin", typed)
             try:
-                with redirect_stdout(screen), redirect_stderr(told):
+                with redirect_stdout(screen), redirect_stderr(reported):
                     main(list(arguments))
             except SystemExit as ended:
                 code = ended.code
         os.close(keyboard)
         return self.outcome(
-            code if isinstance(code, int) else 0, screen.text, told.getvalue()
+            code if isinstance(code, int) else 0, screen.text, reported.getvalue()
         )
 
     def edit(
@@ -347,11 +347,11 @@ class Stage:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("amplifier_kit.rpc.stdio.standard_streams", editor.streams)
             outcome = self.amplifier("acp", *arguments, "--backend", self.backend)
-        told = outcome.told + editor.told
+        reported = outcome.reported + editor.reported
         if not editor.error:
             shown = outcome.shown + editor.text
-            return attrs.evolve(outcome, shown=shown, told=told)
-        return attrs.evolve(outcome, code=1, told=f"{told}{editor.error}\n")
+            return attrs.evolve(outcome, shown=shown, reported=reported)
+        return attrs.evolve(outcome, code=1, reported=f"{reported}{editor.error}\n")
 
     def call_agent(self, *arguments: str) -> Outcome:
         """Take the turn that counts from an MCP client, by `amplifier mcp serve`."""
@@ -361,8 +361,8 @@ class Stage:
             command = ("mcp", "serve", *arguments, "--backend", self.backend)
             outcome = self.amplifier(*command)
         if client.is_error:
-            told = f"{outcome.told}{client.text}\n"
-            return attrs.evolve(outcome, code=1, told=told)
+            reported = f"{outcome.reported}{client.text}\n"
+            return attrs.evolve(outcome, code=1, reported=reported)
         return attrs.evolve(outcome, shown=outcome.shown + client.text)
 
     # -- looking
@@ -393,9 +393,9 @@ class Stage:
         """Begin a session by one turn that must succeed, and return its id; an equal one is not begun twice."""
         made = [self.made.plan, self.made.settings]
         name = json.dumps([self.guard, turn, self.composition(), made])
-        kept = self.beginnings.restore(name, self.root)
-        if kept is not None:
-            return kept
+        stored = self.beginnings.restore(name, self.root)
+        if stored is not None:
+            return stored
         outcome = self.amplifier("run", *turn, *self.composition())
         assert outcome.code == 0, (
             f"the session that this start needs could not begin: {outcome.text}"
@@ -452,9 +452,9 @@ class Stage:
             if any(spelling in path.read_bytes() for spelling in spellings)
         ]
 
-    def places(self) -> Places:
+    def dirs(self) -> AppDirs:
         """Return where the application finds its files."""
-        return Places.find(self.project)
+        return AppDirs.find(self.project)
 
 
 def merge(

@@ -103,13 +103,13 @@ class RunAskingLater(Start):
     def play(self, stage: Stage) -> Outcome:
         stage.resume()
         outcome = stage.take_turn("run", "--ask-later", *stage.composition())
-        text = outcome.told
+        text = outcome.reported
         while outcome.code == WAITING:
             # the turn is continued by another program, which opens the session anew
             (asked,) = json.loads(stage.amplifier("questions", "list", "--json").shown)
             outcome = stage.amplifier("answer", asked["question_id"], "deny")
-            text += outcome.told
-        return attrs.evolve(outcome, told=text)
+            text += outcome.reported
+        return attrs.evolve(outcome, reported=text)
 
 
 class Chat(Start):
@@ -173,7 +173,7 @@ class ResumeLeft(Start):
         outcome = stage.take_turn("resume", *stage.again, session)
         waiting = stage.amplifier("questions", "list", "--json").shown
         assert json.loads(waiting) == [], "the prompt ends the turn that asked it"
-        return attrs.evolve(outcome, told=left.told + outcome.told)
+        return attrs.evolve(outcome, reported=left.reported + outcome.reported)
 
 
 class ResumeMoved(Start):
@@ -398,7 +398,7 @@ class AcpLeft(Start):
         asked = json.loads(stage.amplifier("questions", "list", "--json").shown)
         session = asked[0]["session_id"]
         ended = stage.edit(*stage.again, session=session, is_left=True)
-        return attrs.evolve(ended, told=outcome.told + ended.told)
+        return attrs.evolve(ended, reported=outcome.reported + ended.reported)
 
 
 class McpAgent(Start):
@@ -433,14 +433,14 @@ class EmbeddedStart(Start):
     backends: ClassVar[tuple[str, ...]] = BOTH
 
     def play(self, stage: Stage) -> Outcome:
-        told, code, shown = io.StringIO(), 0, ""
-        with redirect_stderr(told):
+        reported, code, shown = io.StringIO(), 0, ""
+        with redirect_stderr(reported):
             try:
                 shown = anyio.run(self.embed, stage, backend=stage.backend)
             except Exception as error:  # whatever ended the start is what came of it
                 code = 1
-                told.write(f"{type(error).__name__}: {error}\n")
-        return stage.outcome(code, shown, told.getvalue())
+                reported.write(f"{type(error).__name__}: {error}\n")
+        return stage.outcome(code, shown, reported.getvalue())
 
     async def embed(self, stage: Stage) -> str:
         """Start the session and return its answer."""
@@ -537,7 +537,7 @@ class ServedSession(EmbeddedStart):
     can_refuse = True
 
     async def embed(self, stage: Stage) -> str:
-        stores = ServerStores("files", stage.places())
+        stores = ServerStores("files", stage.dirs())
         secret = await TokenStore(await stores.server()).add("olga", "default", "owner")
         await stores.aclose()
         async with self.serving(stage, secret) as caller:
@@ -556,7 +556,7 @@ class ServedSession(EmbeddedStart):
 
     async def stored_records(self, stage: Stage) -> Sequence[JSONObject]:
         """Return what the server's store has."""
-        stores = ServerStores("files", stage.places())
+        stores = ServerStores("files", stage.dirs())
         tenant = await stores.tenant("default")
         found = await tenant.store.list_sessions(limit=10)
         await stores.aclose()
@@ -566,7 +566,7 @@ class ServedSession(EmbeddedStart):
     async def serving(self, stage: Stage, secret: str) -> AsyncIterator[Caller]:
         """Run a server with the profile."""
         options = PlanOptions(profile=stage.profile, provider="ay")
-        server = StoredServer(ServerStores("files", stage.places()), options)
+        server = StoredServer(ServerStores("files", stage.dirs()), options)
         async with server.lifespan():
             yield Caller(server, secret)
 
@@ -577,15 +577,15 @@ class ServedSession(EmbeddedStart):
             PlanOptions(profile=stage.profile, provider="ay"),
             InMemoryEngine(),
         )
-        stores = ServerStores("files", stage.places())
+        stores = ServerStores("files", stage.dirs())
         activity = ActivityLog(await stores.server())
         setup = TurnSetup(options, activity, quotas=await open_quotas(stores))
-        folder = stage.places().home / "working"
+        folder = stage.dirs().home / "working"
         # nobody else may have what it lacks
         alone = WorkerOptions(name="w", drain=0)
         worker = TurnWorker(stores, setup, alone, folder, max_left=0)
         server = StoredServer(
-            ServerStores("files", stage.places()), options, queue=engine
+            ServerStores("files", stage.dirs()), options, queue=engine
         )
         async with server.lifespan(), anyio.create_task_group() as group:
             group.start_soon(worker.work, engine)
@@ -640,7 +640,7 @@ class EmbeddedStored(EmbeddedStart):
     can_refuse = True
 
     async def embed(self, stage: Stage) -> str:
-        store = ProjectSessions.of(stage.places())
+        store = ProjectSessions.of(stage.dirs())
         await _turn(stage, BEGIN)
         record = await self.stored(store)
         stage.resume()
@@ -668,9 +668,9 @@ async def _turn(
     stage: Stage, prompt: Prompt, record: SessionRecord | None = None
 ) -> str:
     """Take a turn in a session of the profile, with the person's settings, kept in the store."""
-    places = stage.places()
-    composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
-    opening = open_session(composition, record=record, store=ProjectSessions.of(places))
+    dirs = stage.dirs()
+    composition = compose(PlanOptions(profile=stage.profile, provider="ay"), dirs)
+    opening = open_session(composition, record=record, store=ProjectSessions.of(dirs))
     async with opening as opened:
         stage.equip(opened.session)
         async with opened.stream(prompt) as events:

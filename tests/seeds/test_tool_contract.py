@@ -119,10 +119,10 @@ async def test_a_model_calls_it_and_reads_its_result_or_its_error(
         assert await session.execute("go") == "Done."
         messages = await session.coordinator.context.get_messages()
 
-    (told,) = [
+    (reported,) = [
         str(message["content"]) for message in messages if message["role"] == "tool"
     ]
-    assert text in told
+    assert text in reported
     assert [name for name in recorder.names if name.startswith("tool:")] == [
         "tool:pre",
         "tool:post",

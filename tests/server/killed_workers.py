@@ -20,7 +20,7 @@ import anyio
 import attrs
 import cattrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.activity import ActivityLog
 from amplifier.server.served_turns import TurnSetup
@@ -102,9 +102,9 @@ class Order:
     point: KillPoint | None = None
 
     @property
-    def places(self) -> Places:
+    def dirs(self) -> AppDirs:
         folder = Path(self.folder)
-        return Places(working_dir=folder, home=Path(self.home), root=folder)
+        return AppDirs(working_dir=folder, home=Path(self.home), root=folder)
 
 
 @attrs.frozen(kw_only=True)
@@ -205,24 +205,26 @@ def _run(order: Order) -> Outcome:
         finally:
             os._exit(1)
     os.close(writing)
-    told: dict[str, JSONObject] = {}
+    reported: dict[str, JSONObject] = {}
     with os.fdopen(reading) as notices:
         for line in notices:
-            told.update(json.loads(line))
-            if "kill" in told:
+            reported.update(json.loads(line))
+            if "kill" in reported:
                 os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return Outcome(
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        reached=_structured(told, "point", KillPoint),
-        lease=_structured(told, "lease", Lease),
+        reached=_structured(reported, "point", KillPoint),
+        lease=_structured(reported, "lease", Lease),
     )
 
 
-def _structured(told: Mapping[str, JSONObject], kind: str, type_: type[T]) -> T | None:
-    if kind not in told:
+def _structured(
+    reported: Mapping[str, JSONObject], kind: str, type_: type[T]
+) -> T | None:
+    if kind not in reported:
         return None
-    return cattrs.structure(told[kind], type_)
+    return cattrs.structure(reported[kind], type_)
 
 
 async def _work(order: Order, pipe: int) -> None:
@@ -231,7 +233,7 @@ async def _work(order: Order, pipe: int) -> None:
     def notify(kind: str, what: Lease | KillPoint) -> None:
         os.write(pipe, f"{json.dumps({kind: cattrs.unstructure(what)})}\n".encode())
 
-    stores = ServerStores(order.store, order.places)
+    stores = ServerStores(order.store, order.dirs)
     tenant = await stores.tenant("default")
     if order.point is not None:
         doomed = _DoomedStore(tenant.store, order.point, notify)

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.server.application import StoredServer
 from amplifier.server.roles import Role
@@ -49,8 +49,8 @@ class Site:
     store: str = "files"
 
     @property
-    def places(self) -> Places:
-        return Places(working_dir=self.folder, home=self.home, root=self.folder)
+    def dirs(self) -> AppDirs:
+        return AppDirs(working_dir=self.folder, home=self.home, root=self.folder)
 
     def plan(self, *responses: JSONValue) -> PlanOptions:
         """Write a plan whose model answers like this."""
@@ -77,7 +77,7 @@ class Site:
     async def token(
         self, name: str = "olga", role: Role = "owner", tenant: str = "default"
     ) -> str:
-        stores = ServerStores(self.store, self.places)
+        stores = ServerStores(self.store, self.dirs)
         try:
             return await TokenStore(await stores.server()).add(name, tenant, role)
         finally:
@@ -87,7 +87,7 @@ class Site:
     async def serving(self, *responses: JSONValue) -> AsyncIterator[StoredServer]:
         """Run a server; several may run at once."""
         options = self.plan(*(responses or ("Fine.",)))
-        stores = ServerStores(self.store, self.places)
+        stores = ServerStores(self.store, self.dirs)
         server = StoredServer(stores, options, reap_interval=REAP_INTERVAL)
         async with server.lifespan():
             yield server

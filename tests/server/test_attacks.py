@@ -14,7 +14,7 @@ import attrs
 import pytest
 from starlette.types import Message
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.cli._listener import Listener
 from amplifier.server import members
@@ -37,13 +37,13 @@ async def opened(server: StoredServer, path: str, secret: str) -> int:
 
 
 async def test_a_token_that_is_removed_reads_no_further(site: Site) -> None:
-    kept, removed = await site.token("kept"), await site.token("removed", "reader")
+    stored, removed = await site.token("kept"), await site.token("removed", "reader")
     async with site.serving(*WRITES) as server:
-        session, _ = await begun(Caller(server, kept))
+        session, _ = await begun(Caller(server, stored))
         path = f"/sessions/{session}/events"
         tokens = TokenStore(await server.stores.server())
         async with (
-            Caller(server, kept).stream("GET", path) as stays,
+            Caller(server, stored).stream("GET", path) as stays,
             Caller(server, removed).stream("GET", path) as ends,
         ):
             for stream in (stays, ends):
@@ -51,10 +51,10 @@ async def test_a_token_that_is_removed_reads_no_further(site: Site) -> None:
             await tokens.remove("removed")
             with anyio.fail_after(10):
                 left = await ends.rest()
-            question = (await Caller(server, kept).get("/questions")).json
+            question = (await Caller(server, stored).get("/questions")).json
             asked = question["questions"][0]["approval_id"]
             answer = f"/sessions/{session}/approvals/{asked}"
-            await Caller(server, kept).post(answer, {"option": "Allow once"})
+            await Caller(server, stored).post(answer, {"option": "Allow once"})
             with anyio.fail_after(10):
                 while (await anext(stays)).type != "turn_result":
                     pass
@@ -100,7 +100,7 @@ async def downgrade(tokens: TokenStore) -> None:
 
 
 async def test_a_token_ends_when_it_says_so(site: Site) -> None:
-    stores = ServerStores(site.store, site.places)
+    stores = ServerStores(site.store, site.dirs)
     tokens = TokenStore(await stores.server())
     over = await tokens.add("over", "default", "owner", lasts=-1.0)
     soon = await tokens.add("soon", "default", "owner", lasts=3.0)
@@ -160,9 +160,11 @@ async def test_the_audit_log_has_all_that_was_tried(site: Site) -> None:
         await Caller(server, reader).get("/audit")
         await TokenStore(await server.stores.server()).remove("reader")
         entries = (await Caller(server, owner).get("/audit")).json["entries"]
-    told = [(one["token"], one["action"], one.get("refused", False)) for one in entries]
+    reported = [
+        (one["token"], one["action"], one.get("refused", False)) for one in entries
+    ]
 
-    assert told == [
+    assert reported == [
         ("(command line)", "add_token", False),
         ("(command line)", "add_token", False),
         ("owner", "begin_session", False),
@@ -197,10 +199,10 @@ class FailingStores(ServerStores):
     """Those of a server whose disk is full."""
 
     def __init__(self, real: ServerStores) -> None:
-        super().__init__(real.name, real.places)
+        super().__init__(real.name, real.dirs)
 
-    async def _open(self, namespace: str, places: Places) -> SessionStore:
-        opened_ = await super()._open(namespace, places)
+    async def _open(self, namespace: str, dirs: AppDirs) -> SessionStore:
+        opened_ = await super()._open(namespace, dirs)
         assert isinstance(opened_, FileSessionStore)
         return FullStore(opened_.files)
 
@@ -221,7 +223,7 @@ async def test_a_log_that_is_a_link_shows_nothing_of_others(site: Site) -> None:
         session, turn = await begun(caller)
         await ended(caller, session, turn)
         shown = (await caller.get(f"/sessions/{session}/logs")).json["records"]
-        log = site.places.state / "sessions" / session / LOG_FILE
+        log = site.dirs.state / "sessions" / session / LOG_FILE
         log.unlink()
         log.symlink_to(private)
         linked = (await caller.get(f"/sessions/{session}/logs")).json["records"]
@@ -236,7 +238,7 @@ async def test_a_long_log_is_answered_from_its_end(site: Site) -> None:
         caller = Caller(server, secret)
         session, turn = await begun(caller)
         await ended(caller, session, turn)
-        log = site.places.state / "sessions" / session / LOG_FILE
+        log = site.dirs.state / "sessions" / session / LOG_FILE
         with log.open("a") as stream:
             for number in range(400):
                 stream.write(json.dumps({"event": "x" * 20_000, "n": number}) + "\n")

@@ -73,9 +73,11 @@ def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
         env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"},
     )
     # what it says of other units of this machine is theirs
-    told = [line for line in checked.stderr.splitlines() if "amplifier.service" in line]
+    reported = [
+        line for line in checked.stderr.splitlines() if "amplifier.service" in line
+    ]
 
-    assert told == []
+    assert reported == []
 
 
 def test_the_limits_are_ones_that_a_server_reads() -> None:
@@ -120,7 +122,7 @@ def test_the_services_hold_together() -> None:
 
 
 async def _fill(url: str, site: Site) -> None:
-    store = await open_named_store(url, site.places, namespace="default")
+    store = await open_named_store(url, site.dirs, namespace="default")
     lease = await store.acquire("s1", owner="test", period=60)
     await store.write_record(lease, {"version": 1, "session_id": "s1", "name": ODD})
     entries = [

@@ -95,7 +95,7 @@ class Trial:
 
     async def _run(self, tenant: Tenant, session: str, turn: str) -> bool:
         """Run a turn; return whether its worker died."""
-        stores = ServerStores("files", self.server.stores.places)
+        stores = ServerStores("files", self.server.stores.dirs)
         stores._tenants["default"] = tenant  # noqa: SLF001  # the one way in
         setup = TurnSetup(
             self.server.options, ActivityLog(await self.server.stores.server())
@@ -139,7 +139,7 @@ async def test_worker_may_die_at_any_write(
     monkeypatch.setenv("EFFECTS", str(effects))
     secret = await site.token()
     server = StoredServer(
-        ServerStores("files", site.places),
+        ServerStores("files", site.dirs),
         PlanOptions(file=site.home / "plan.json"),
         queue=InMemoryEngine(),
     )
@@ -149,6 +149,6 @@ async def test_worker_may_die_at_any_write(
         while not await trial.dies_at(point):
             point += _STRIDE
             await anyio.lowlevel.checkpoint()
-    told = f"{point // _STRIDE} kill points of a turn of {_STEPS} steps: sound"
-    print(told)  # noqa: T201  # a row of the table
+    reported = f"{point // _STRIDE} kill points of a turn of {_STEPS} steps: sound"
+    print(reported)  # noqa: T201  # a row of the table
     assert point > 4 * _STEPS

@@ -120,7 +120,7 @@ async def test_workers_killed_step_by_step_lose_and_repeat_nothing(
     write_effects(site.home / "packages", site.home / "plan.json", _STEPS)
     secret = await site.token()
     server = StoredServer(
-        ServerStores(database, site.places),
+        ServerStores(database, site.dirs),
         PlanOptions(file=site.home / "plan.json"),
         queue=InMemoryEngine(),
     )

@@ -67,9 +67,9 @@ async def test_budget_is_one_of_all_processes_and_says_when_it_renews(
 
     assert refused.status == 429
     assert refused.json["error"]["code"] == "budget_exceeded"
-    told = refused.json["error"]["message"]
-    assert "tenant 'default' is 1 US dollars a day, of which 0 are left" in told
-    assert "renews at 20" in told
+    reported = refused.json["error"]["message"]
+    assert "tenant 'default' is 1 US dollars a day, of which 0 are left" in reported
+    assert "renews at 20" in reported
     assert 0 < int(refused.headers["retry-after"]) <= 86_400
     accounts = seen["default"]["accounts"]
     assert [(each["tenant"], each["window"]) for each in accounts] == [
@@ -239,12 +239,10 @@ def test_limits_of_the_served_folder_are_refused(
     """Sessions write in it, and a person may have trusted what stands there."""
     path = site.folder / ".amplifier" / "settings.yaml"
     layer = Layer(scope="project", path=path, values={"server": {"limits": {}}})
-    monkeypatch.setattr(
-        quotas, "load_settings", lambda places: Settings(layers=(layer,))
-    )
+    monkeypatch.setattr(quotas, "load_settings", lambda dirs: Settings(layers=(layer,)))
 
     with pytest.raises(ConfigError, match="counts in your own settings alone"):
-        quotas.read_limits(site.places)
+        quotas.read_limits(site.dirs)
 
 
 @pytest.mark.parametrize("is_limited", [False, True])
@@ -258,9 +256,9 @@ async def test_store_without_accounts_serves_no_limits(
     if is_limited:
         limit(site, each={"turns": 1})
         with pytest.raises(ConfigError, match="has no accounts"):
-            await quotas.open_quotas(Plain("files", site.places))
+            await quotas.open_quotas(Plain("files", site.dirs))
     else:
-        assert await quotas.open_quotas(Plain("files", site.places)) is None
+        assert await quotas.open_quotas(Plain("files", site.dirs)) is None
 
 
 def test_tenant_has_what_its_name_says_and_else_what_each_has() -> None:

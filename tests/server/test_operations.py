@@ -158,7 +158,7 @@ def test_a_log_of_requests_is_json_without_tokens(site: Site) -> None:
         process.terminate()
         log = process.stderr.read()
     records = [json.loads(line) for line in log.splitlines()]
-    told = [(one["event"], one["request"], one["status"]) for one in records]
+    reported = [(one["event"], one["request"], one["status"]) for one in records]
 
     assert secret not in log
-    assert told == [("server.request", "r1", 200), ("server.request", "r1", 404)]
+    assert reported == [("server.request", "r1", 200), ("server.request", "r1", 404)]

@@ -129,9 +129,9 @@ async def test_server_outlives_a_store_that_goes_away_in_a_turn(
         done = await ended(caller, session, turn)
 
     assert killed == []
-    (told,) = (each for each in logs if each["event"] == "server.not_reaped")
-    assert told["problem"].endswith("Error: gone")
-    assert told["exc_info"] is None
+    (texts_shown,) = (each for each in logs if each["event"] == "server.not_reaped")
+    assert texts_shown["problem"].endswith("Error: gone")
+    assert texts_shown["exc_info"] is None
     assert done["output"] == "Fine."
 
 
@@ -263,6 +263,6 @@ async def test_turn_fails_of_which_the_store_does_not_take_something(
         done = await ended(caller, session, taken.json["turn_id"])
 
     assert as_object(failed["error"])["code"] == "store_refused"
-    (told,) = (each for each in logs if each["event"] == "server.turn_failed")
-    assert "too large" in str(told["exc_info"])
+    (texts_shown,) = (each for each in logs if each["event"] == "server.turn_failed")
+    assert "too large" in str(texts_shown["exc_info"])
     assert done["state"] == "finished"

@@ -58,13 +58,13 @@ def run_steps(site: Site, steps: str) -> tuple[str, str]:
     # ours; their database is there until they have ended
     steps = f"trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{steps}"
     out, err = site.folder / "out", site.folder / "err"
-    with out.open("w") as told, err.open("w") as said:
+    with out.open("w") as reported, err.open("w") as said:
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", steps],
             cwd=site.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=told,
+            stdout=reported,
             stderr=said,
             check=False,
             timeout=150,
@@ -133,7 +133,7 @@ def test_no_connection_is_held_by_another_protocol(site: Site, backend: str) -> 
         with socket.create_connection((host, int(port))) as begun:
             begun.settimeout(30)
             begun.sendall(preface)
-            told = b"".join(iter(lambda: begun.recv(1000), b""))
+            reported = b"".join(iter(lambda: begun.recv(1000), b""))
         with socket.create_connection((host, int(port))) as asked:
             asked.settimeout(30)
             asked.sendall(
@@ -142,7 +142,7 @@ def test_no_connection_is_held_by_another_protocol(site: Site, backend: str) -> 
             answered = asked.recv(1000)
 
     # an answer of HTTP/1, and the end of the connection
-    assert told.startswith(b"HTTP/1.1 4")
+    assert reported.startswith(b"HTTP/1.1 4")
     assert answered.startswith(b"HTTP/1.1 200")
 
 

@@ -92,7 +92,7 @@ async def test_tool_that_asks_first_runs_again_with_its_answer(
         reply = await answered(caller, session, asked, answer="next")
         async with all_.worker("w2"):
             done = await ended(caller, session, turn)
-        (kept,) = await stored(all_, session)
+        (saved,) = await stored(all_, session)
 
     assert as_object(asked["schema"])["enum"] == ["main", "next"]
     assert "deploy {" in str(asked["prompt"])
@@ -104,10 +104,10 @@ async def test_tool_that_asks_first_runs_again_with_its_answer(
         "deployed next",
         "",
     ]
-    assert kept.details["tool"] == "deploy"
-    assert kept.details["arguments"] == {"target": "web"}
-    assert kept.details["roles"] == ["operator", "owner"]
-    assert kept.answered_by == "olga"
+    assert saved.details["tool"] == "deploy"
+    assert saved.details["arguments"] == {"target": "web"}
+    assert saved.details["roles"] == ["operator", "owner"]
+    assert saved.answered_by == "olga"
 
 
 async def test_answer_is_one_of_the_schema_and_counts_once(
@@ -225,9 +225,9 @@ async def test_question_of_a_process_that_died_is_withdrawn(
         async with all_.worker("w2"):
             await ended(all_.caller, again, next_turn)
         events = await events_until(all_.caller, again, "turn_result")
-        kept = {each.question_id: each for each in await stored(all_, again)}
+        saved = {each.question_id: each for each in await stored(all_, again)}
 
-    assert kept["left"].answer == "null"
+    assert saved["left"].answer == "null"
     withdrawn = [each for each in events if each.type == "approval_withdrawn"]
     assert [each.data["approval_id"] for each in withdrawn] == ["left"]
 
@@ -313,10 +313,10 @@ async def test_question_of_any_depth_is_the_roots_and_continues_there(
         await answered(all_.caller, session, asked, **answer)
         async with all_.worker("w2"):
             done = await ended(all_.caller, session, turn)
-        (kept,) = await stored(all_, session)
+        (saved,) = await stored(all_, session)
 
     agents = [f"agent-{level}" for level in range(1, depth + 1)]
-    assert kept.details["agents"] == agents
+    assert saved.details["agents"] == agents
     assert asked["agents"] == agents
     assert f"agent-{depth}" in str(asked["prompt"])
     assert done.get("output") == "Level 0 is done.", done
@@ -479,7 +479,7 @@ async def test_session_whose_turn_waits_is_resumed_by_its_server_alone(
         asked = await question(caller, session)
         await unheld(server, session)
         chosen = await anyio.to_thread.run_sync(
-            select_session, PlanOptions(), SessionSelector(resume=session), site.places
+            select_session, PlanOptions(), SessionSelector(resume=session), site.dirs
         )
         opening = open_session(
             chosen.composition, record=chosen.record, store=chosen.store

@@ -102,7 +102,7 @@ async def queue(workers: Fleet, turns: int, hired: int) -> AsyncIterator[Queue]:
     secrets = [await site.token(f"t{number}", "operator") for number in tokens]
     engine = await open_named_engine(workers.engine)
     options = PlanOptions(file=site.home / "plan.json")
-    server = StoredServer(ServerStores(site.store, site.places), options, queue=engine)
+    server = StoredServer(ServerStores(site.store, site.dirs), options, queue=engine)
     async with server.lifespan():
         for _ in range(hired):
             workers.hire()

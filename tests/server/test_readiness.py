@@ -29,26 +29,26 @@ class _SilentLog(ActivityLog):
 
 
 async def made(site: Site) -> tuple[Readiness, _SilentLog]:
-    stores = ServerStores(site.store, site.places)
+    stores = ServerStores(site.store, site.dirs)
     log = _SilentLog(await stores.server())
     return Readiness(stores, log), log
 
 
 async def asked_at_once(readiness: Readiness, count: int) -> list[str]:
     """Let several ask, and return what each was told."""
-    told: list[str] = []
+    reported: list[str] = []
 
     async def ask() -> None:
         try:
             await readiness.check()
         except StoreUnavailableError as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             for _ in range(count):
                 group.start_soon(ask)
-    return told
+    return reported
 
 
 async def test_silent_store_is_waited_for_once_by_all(
@@ -56,9 +56,9 @@ async def test_silent_store_is_waited_for_once_by_all(
 ) -> None:
     monkeypatch.setattr("amplifier.server.readiness._TIMEOUT", 0.2)
     readiness, log = await made(site)
-    told = await asked_at_once(readiness, 50)
+    reported = await asked_at_once(readiness, 50)
 
-    assert told == ["The store has not answered for 0.2 seconds"] * 50
+    assert reported == ["The store has not answered for 0.2 seconds"] * 50
     assert log.checks == 1
 
 
@@ -68,12 +68,12 @@ async def test_refusal_is_asked_for_once_and_is_over_with_its_second(
     readiness, log = await made(site)
     log.problem = OSError("No space left on device")
     log.answers.set()
-    told = await asked_at_once(readiness, 3) + await asked_at_once(readiness, 3)
+    reported = await asked_at_once(readiness, 3) + await asked_at_once(readiness, 3)
     checks, log.problem = log.checks, None
     monkeypatch.setattr("amplifier.server.readiness._FRESH", 0.0)
     after = await asked_at_once(readiness, 3)
 
-    assert told == ["No space left on device"] * 6
+    assert reported == ["No space left on device"] * 6
     assert checks == 1
     assert after == []
 

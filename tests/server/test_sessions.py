@@ -126,7 +126,7 @@ async def test_a_session_is_resumed_by_another_process(site: Site) -> None:
         turn = (await caller.post(path, {"prompt": "Again"})).json["turn_id"]
         await ended(caller, session, turn)
         shown = (await caller.get(f"/sessions/{session}")).json
-    stored = site.places.state / "sessions" / session / "transcript.jsonl"
+    stored = site.dirs.state / "sessions" / session / "transcript.jsonl"
 
     assert [turn["state"] for turn in shown["turns"]] == ["finished"] * 2, str(shown)
     assert shown["turn_count"] == 2
@@ -229,8 +229,10 @@ async def test_a_session_that_cannot_be_read_keeps_no_other_waiting(site: Site) 
             done = await ended(caller, session, "t1")
 
     assert done["output"] == "Fine."
-    (told,) = (each for each in logs if each["event"] == "server.session_not_reaped")
-    assert told["session"] == damaged
+    (reported,) = (
+        each for each in logs if each["event"] == "server.session_not_reaped"
+    )
+    assert reported["session"] == damaged
 
 
 async def test_a_turn_whose_process_died_is_continued_by_another(site: Site) -> None:
@@ -486,7 +488,7 @@ async def test_a_session_is_deleted_with_all_of_it(site: Site) -> None:
         gone = await caller.get(f"/sessions/{session}")
 
     assert (deleted.status, gone.status) == (204, 404)
-    assert not (site.places.state / "sessions" / session).exists()
+    assert not (site.dirs.state / "sessions" / session).exists()
 
 
 async def test_a_secret_reaches_the_store_of_no_event(site: Site) -> None:
@@ -524,7 +526,7 @@ async def test_an_image_is_stored_whole_and_no_secret_beside_it(site: Site) -> N
         await ended(caller, session, turn)
         log = (await caller.get(f"/sessions/{session}/logs")).body
         shown = (await caller.get(f"/sessions/{session}")).json
-    folder = site.places.state / "sessions" / session
+    folder = site.dirs.state / "sessions" / session
 
     assert shown["prompt"] == "Look"
     assert data in (folder / "transcript.jsonl").read_text()
@@ -555,9 +557,9 @@ async def test_another_machine_shows_what_came_of_a_session(site: Site) -> None:
         await ended(caller, session, turn)
         one = f"/sessions/{session}"
         before = [(await caller.get(f"{one}/{name}")).json for name in SHOWN]
-        shutil.rmtree(site.places.state / "sessions" / session)
+        shutil.rmtree(site.dirs.state / "sessions" / session)
         after = [(await caller.get(f"{one}/{name}")).json for name in SHOWN]
-        kept = list((site.places.state / "sessions").glob(f"{session}*"))
+        saved = list((site.dirs.state / "sessions").glob(f"{session}*"))
 
     assert len(before[0]["records"]) > 5
     assert len(before[1]["rows"]) > 2
@@ -565,7 +567,7 @@ async def test_another_machine_shows_what_came_of_a_session(site: Site) -> None:
     assert before[0]["records"][: len(after[0]["records"])] == after[0]["records"]
     assert len(after[1]["rows"]) == len(before[1]["rows"])
     assert after[2] == before[2]
-    assert kept == []
+    assert saved == []
 
 
 async def costed(server: StoredServer, tenant: str) -> None:

@@ -93,13 +93,13 @@ async def test_another_tenant_is_nowhere_to_be_seen(site: Site) -> None:
                     assert theirs.status == 404, (method, path)
                     assert seen(theirs, known) == seen(nobodys, unknown), path
                 for answer in (theirs, nobodys):
-                    told = answer.body.decode()
+                    reported = answer.body.decode()
                     # the audit log has what they tried themselves
                     if name != "show_audit":
-                        assert not any(id_ in told for id_ in known.values()), path
-                    assert "alice" not in told, path
-                    assert "acme" not in told, path
-                    assert "secret plan" not in told, path
+                        assert not any(id_ in reported for id_ in known.values()), path
+                    assert "alice" not in reported, path
+                    assert "acme" not in reported, path
+                    assert "secret plan" not in reported, path
         after = (await alice.get(f"/sessions/{session}")).json
 
     assert len(asked) > 15
@@ -247,7 +247,7 @@ async def test_the_store_has_the_hash_of_a_token_alone(site: Site) -> None:
 async def test_a_tenant_is_called_nothing_odd(site: Site, tenant: str) -> None:
     with pytest.raises(ConfigError, match="tenant"):
         await site.token(tenant=tenant)
-    stores = ServerStores(site.store, site.places)
+    stores = ServerStores(site.store, site.dirs)
     with pytest.raises(ConfigError, match="tenant"):
         await stores.tenant(tenant)
     assert not site.folder.with_name(f"{site.folder.name}-tenants").exists()

@@ -234,13 +234,13 @@ class Scene:
                 return each, int(owner.rpartition("-")[2])
         return self.sessions[0], None
 
-    async def require_sound(self, told: str) -> None:
+    async def require_sound(self, reported: str) -> None:
         """Require that nothing was lost or repeated."""
         begun = time.monotonic()
         has_ended = await self.ended()
         counts = await _count(self.store, self.fleet, self.sessions)
         seconds = time.monotonic() - begun
-        row = f"{told}: {len(self.sessions)} sessions, {_STEPS} steps, {seconds:.0f} s"
+        row = f"{reported}: {len(self.sessions)} sessions, {_STEPS} steps, {seconds:.0f} s"
         print(f"{row}, {dict(counts)}", flush=True)  # noqa: T201  # a row of the table
         assert has_ended, self.fleet.logs()
         assert counts["lost"] == 0, self.fleet.logs()
@@ -256,7 +256,7 @@ async def queued(site: Site, number: int) -> AsyncIterator[Scene]:
     with fleet(Fleet(site, engine_url)) as workers:
         secret = await site.token()
         engine = await open_named_engine(engine_url)
-        stores = ServerStores(site.store, site.places)
+        stores = ServerStores(site.store, site.dirs)
         server = StoredServer(stores, workers.options, queue=engine)
         async with server.lifespan():
             caller = Caller(server, secret)
@@ -288,49 +288,51 @@ def site(
 async def test_killed_workers_lose_and_repeat_nothing(
     site: Site, postgres: PostgresServer
 ) -> None:
-    async with queued(site, _SESSIONS) as scene:
+    async with queued(site, _SESSIONS) as scenario:
         for _ in range(_WORKERS):
-            scene.fleet.hire()
-        await _disturb(scene.fleet, postgres)
-        told = f"{_WORKERS} workers, {_KILLS} kills, {_RESTARTS} restarts"
-        await scene.require_sound(told)
+            scenario.fleet.hire()
+        await _disturb(scenario.fleet, postgres)
+        reported = f"{_WORKERS} workers, {_KILLS} kills, {_RESTARTS} restarts"
+        await scenario.require_sound(reported)
 
 
 async def test_worker_paused_beyond_its_lease_writes_nothing(site: Site) -> None:
-    async with queued(site, 1) as scene:
-        paused = scene.fleet.hire()
-        await scene.begun()
+    async with queued(site, 1) as scenario:
+        paused = scenario.fleet.hire()
+        await scenario.begun()
         paused.send_signal(signal.SIGSTOP)
-        scene.fleet.hire()
-        await scene.require_sound("paused")
-        (session,) = scene.sessions
+        scenario.fleet.hire()
+        await scenario.require_sound("paused")
+        (session,) = scenario.sessions
         logs: tuple[LogName, ...] = ("journal", "transcript", "events")
-        before = [await scene.store.read_log(session, log) for log in logs]
-        effects = scene.fleet.effects.read_text()
+        before = [await scenario.store.read_log(session, log) for log in logs]
+        effects = scenario.fleet.effects.read_text()
         paused.send_signal(signal.SIGCONT)
         await anyio.sleep(3 * _PERIOD)
-        after = [await scene.store.read_log(session, log) for log in logs]
+        after = [await scenario.store.read_log(session, log) for log in logs]
 
         assert after == before
-        assert scene.fleet.effects.read_text() == effects
+        assert scenario.fleet.effects.read_text() == effects
 
 
 async def test_takeover_takes_three_periods_at_most_whatever_the_clocks_say(
     site: Site,
 ) -> None:
-    async with queued(site, 2) as scene:
+    async with queued(site, 2) as scenario:
         for clock in (600, -600):
-            scene.fleet.hire(clock=clock)
-        await scene.begun()
-        session, victim = await scene.holder()
+            scenario.fleet.hire(clock=clock)
+        await scenario.begun()
+        session, victim = await scenario.holder()
         assert victim is not None
-        scene.fleet.workers[victim].kill()
+        scenario.fleet.workers[victim].kill()
         begun = time.monotonic()
         with anyio.fail_after(60):
-            while await scene.holder(session) != (session, 1 - victim):  # noqa: ASYNC110  # another process takes it
+            while await scenario.holder(session) != (session, 1 - victim):  # noqa: ASYNC110  # another process takes it
                 await anyio.sleep(0.05)
         seconds = time.monotonic() - begun
-        await scene.require_sound(f"clocks 20 minutes apart, over in {seconds:.1f} s")
+        await scenario.require_sound(
+            f"clocks 20 minutes apart, over in {seconds:.1f} s"
+        )
 
         assert seconds <= 3 * _PERIOD
 
@@ -338,31 +340,31 @@ async def test_takeover_takes_three_periods_at_most_whatever_the_clocks_say(
 async def test_worker_without_database_hands_over(
     site: Site, postgres: PostgresServer
 ) -> None:
-    async with host_of(postgres) as host, queued(site, 2) as scene:
-        scene.fleet.hire(host=host)
-        await scene.begun()
+    async with host_of(postgres) as host, queued(site, 2) as scenario:
+        scenario.fleet.hire(host=host)
+        await scenario.begun()
         await host.cut()
-        scene.fleet.hire()
+        scenario.fleet.hire()
         await anyio.sleep(_CUT)
         await host.mend()
-        await scene.require_sound(f"{_CUT} s cut off ({host.kind})")
-        effects = scene.fleet.effects.read_text()
+        await scenario.require_sound(f"{_CUT} s cut off ({host.kind})")
+        effects = scenario.fleet.effects.read_text()
         await anyio.sleep(_PERIOD)
 
-        assert scene.fleet.effects.read_text() == effects
+        assert scenario.fleet.effects.read_text() == effects
 
 
 @pytest.mark.skipif(_CUT < 30, reason="nox -s turn_kills runs it")
 async def test_worker_without_database_finishes_when_it_is_back(
     site: Site, postgres: PostgresServer
 ) -> None:
-    async with host_of(postgres) as host, queued(site, 2) as scene:
-        scene.fleet.hire(host=host)
-        await scene.begun()
+    async with host_of(postgres) as host, queued(site, 2) as scenario:
+        scenario.fleet.hire(host=host)
+        await scenario.begun()
         await host.cut()
         await anyio.sleep(_CUT)
         await host.mend()
-        await scene.require_sound(f"alone, {_CUT} s cut off ({host.kind})")
+        await scenario.require_sound(f"alone, {_CUT} s cut off ({host.kind})")
 
 
 async def _disturb(workers: Fleet, postgres: PostgresServer) -> None:

@@ -43,7 +43,7 @@ class Fleet:
         self, name: str, *, max_left: float = 600.0, **options: float
     ) -> AsyncIterator[ServerStores]:
         """Run a worker for a block; it has files of its own."""
-        stores = ServerStores(self.site.store, self.site.places)
+        stores = ServerStores(self.site.store, self.site.dirs)
         quotas = await open_quotas(stores)
         activity = ActivityLog(await stores.server())
         setup = TurnSetup(self.server.options, activity, quotas=quotas)
@@ -80,7 +80,7 @@ class Fleet:
 async def fleet(site: Site, *responses: JSONValue) -> AsyncIterator[Fleet]:
     secret, engine = await site.token(), InMemoryEngine()
     options = site.plan(*(responses or ("Fine.",)))
-    stores = ServerStores(site.store, site.places)
+    stores = ServerStores(site.store, site.dirs)
     server = StoredServer(stores, options, queue=engine, reap_interval=REAP_INTERVAL)
     async with server.lifespan():
         yield Fleet(site, engine, Caller(server, secret), server)
@@ -286,7 +286,7 @@ async def test_another_machine_shows_what_a_worker_and_its_agents_did(
         paths = [f"{one}/{name}" for name in ("logs", "trace", "children")]
         before = [(await all_.caller.get(path)).json for path in paths]
         # what the worker's machine has, others have not
-        shutil.rmtree(site.places.state / "sessions")
+        shutil.rmtree(site.dirs.state / "sessions")
         after = [(await all_.caller.get(path)).json for path in paths]
     steps = [row[2] for row in after[1]["rows"]]
 

@@ -194,12 +194,12 @@ def _state(folder: Path, text: str) -> list[tuple[str, str]]:
     )
     if any(not name.endswith(".sample") for name in hooks):
         found.append(("git", "hooks"))
-    kept = {
+    stored = {
         _digest(path)
         for path in folder.rglob("*")
         if path.is_file() and ".git/" not in str(path)
     }
-    lost = (name for name in PRECIOUS if _digest(TEMPLATE / name) not in kept)
+    lost = (name for name in PRECIOUS if _digest(TEMPLATE / name) not in stored)
     found += [("discarded", name) for name in lost if not _is_edited(name, text)]
     size = sum(
         path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink()

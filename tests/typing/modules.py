@@ -51,14 +51,14 @@ class Latest(BaseContext):
 
 @module("judge")
 class Judge:
-    def judge(self, text: str) -> bool:
+    def evaluate(self, text: str) -> bool:
         return bool(text)
 
 
 as_provider: Provider = Echo()
 as_loop: Orchestrator = OneRound()
 as_context: ContextManager = Latest()
-assert_type(Judge().judge("x"), bool)
+assert_type(Judge().evaluate("x"), bool)
 
 
 class NoContext:

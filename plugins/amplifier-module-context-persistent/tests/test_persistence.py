@@ -523,11 +523,11 @@ async def test_a_line_that_is_no_message_is_set_aside_and_told(
         assert list(await context.get_messages()) == TALK
         await coordinator.hooks.emit("session:resume", {})
 
-    (told,) = heard
-    assert told["level"] == "warning"
-    assert told["source"] == "context-persistent"
+    (reported,) = heard
+    assert reported["level"] == "warning"
+    assert reported["source"] == "context-persistent"
     assert f"The conversation's file {sessions.path} was damaged" in str(
-        told["message"]
+        reported["message"]
     )
     assert (
         sessions.path.with_name("context-messages.jsonl.damaged").read_bytes()

@@ -29,7 +29,7 @@ async def opened(folder: Path, redactor: object = None) -> PersistentContext:
     return context
 
 
-async def kept(folder: Path, message: MessageDict, redactor: object) -> MessageDict:
+async def stored(folder: Path, message: MessageDict, redactor: object) -> MessageDict:
     """Store a message, which the memory keeps, and return what the next session finds."""
     context = await opened(folder, redactor)
     await context.add_message(message)
@@ -53,7 +53,7 @@ async def test_a_secret_is_not_in_the_file(tmp_path: Path) -> None:
         "content": f"key: {TOKEN}",
     }
 
-    assert await kept(tmp_path, message, strict()) == {
+    assert await stored(tmp_path, message, strict()) == {
         **message,
         "content": f"key: {GONE}",
     }
@@ -66,8 +66,8 @@ async def test_message_without_secrets_or_redactor_is_unchanged(
     plain: MessageDict = {"role": "user", "content": "hello", "extra": [1.5, None]}
     secret: MessageDict = {"role": "user", "content": TOKEN}
 
-    assert await kept(tmp_path / "a", plain, strict()) == plain
-    assert await kept(tmp_path / "b", secret, None) == secret
+    assert await stored(tmp_path / "a", plain, strict()) == plain
+    assert await stored(tmp_path / "b", secret, None) == secret
 
 
 async def test_a_signed_thought_that_held_a_secret_is_left_out(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_signed_thought_that_held_a_secret_is_left_out(tmp_path: Path) -
         "content": [good, bad, {"type": "text", "text": TOKEN}, TOKEN],
     }
 
-    assert (await kept(tmp_path, message, strict()))["content"] == [
+    assert (await stored(tmp_path, message, strict()))["content"] == [
         good,
         {"type": "text", "text": GONE},
         GONE,
@@ -109,7 +109,7 @@ async def test_unredactable_text_is_withheld_and_history_valid(
         "name": "bash",
         "content": REDACTION_FAILED,
     }
-    assert await kept(tmp_path, message, object()) == expected
+    assert await stored(tmp_path, message, object()) == expected
 
 
 async def test_a_new_history_is_written_without_its_secrets(tmp_path: Path) -> None:

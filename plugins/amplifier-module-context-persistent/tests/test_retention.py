@@ -80,13 +80,13 @@ def contents(records: tuple[LogEntry, ...]) -> list[JSONValue]:
 def test_without_rules_everything_stays() -> None:
     retained = retain(turns(3), Retention(), NOW)
 
-    assert (list(retained.kept), retained.retired) == (turns(3), ())
+    assert (list(retained.stays), retained.retired) == (turns(3), ())
 
 
 def test_whole_turns_older_than_the_rule_go() -> None:
     retained = retain(turns(4), Retention(max_age_days=1.5), NOW)
 
-    assert contents(retained.kept) == [*turn(2), *turn(3)]
+    assert contents(retained.stays) == [*turn(2), *turn(3)]
     assert [record.data for record in retained.retired] == [*turn(0), *turn(1)]
     assert [record.at for record in retained.retired] == [NOW - 3 * DAY] * 6 + [
         NOW - 2 * DAY
@@ -96,17 +96,17 @@ def test_whole_turns_older_than_the_rule_go() -> None:
 def test_oldest_turns_go_until_rule_is_met() -> None:
     retained = retain(turns(4), Retention(max_messages=13), NOW)
 
-    assert contents(retained.kept) == [*turn(2), *turn(3)]
+    assert contents(retained.stays) == [*turn(2), *turn(3)]
 
 
 def test_oldest_turns_go_until_file_is_as_small_as_rule_says() -> None:
     size = sum(len(encode_line(record)) + 1 for record in turns(4)[12:])
 
-    assert contents(retain(turns(4), Retention(max_bytes=size), NOW).kept) == [
+    assert contents(retain(turns(4), Retention(max_bytes=size), NOW).stays) == [
         *turn(2),
         *turn(3),
     ]
-    assert contents(retain(turns(4), Retention(max_bytes=size - 1), NOW).kept) == turn(
+    assert contents(retain(turns(4), Retention(max_bytes=size - 1), NOW).stays) == turn(
         3
     )
 
@@ -114,7 +114,7 @@ def test_oldest_turns_go_until_file_is_as_small_as_rule_says() -> None:
 def test_the_last_turn_stays_whatever_the_rules_say() -> None:
     strict = Retention(max_age_days=1e-9, max_messages=1, max_bytes=1)
 
-    assert contents(retain(turns(3), strict, NOW + DAY).kept) == turn(2)
+    assert contents(retain(turns(3), strict, NOW + DAY).stays) == turn(2)
 
 
 def test_messages_of_kept_roles_stay_before_the_rest() -> None:
@@ -122,7 +122,7 @@ def test_messages_of_kept_roles_stay_before_the_rest() -> None:
 
     retained = retain(records, Retention(max_messages=7), NOW)
 
-    assert contents(retained.kept) == [said("Be brief.", "system"), *turn(2)]
+    assert contents(retained.stays) == [said("Be brief.", "system"), *turn(2)]
     assert (
         retain(records, Retention(max_messages=7, keep_roles=()), NOW).retired[0].data
         == records[0].data
@@ -138,7 +138,7 @@ def test_where_only_kept_roles_would_go_nothing_does() -> None:
 def test_roles_that_nobody_knows_are_part_of_their_turn() -> None:
     records = [message(said("Not bad.", "critic"), 3), *turns(1)]
 
-    assert contents(retain(records, Retention(max_age_days=1), NOW).kept) == turn(0)
+    assert contents(retain(records, Retention(max_age_days=1), NOW).stays) == turn(0)
 
 
 def test_what_was_cleared_goes_before_anything_else() -> None:
@@ -147,7 +147,10 @@ def test_what_was_cleared_goes_before_anything_else() -> None:
 
     retained = retain(records, Retention(max_bytes=size // 2), NOW)
 
-    assert (list(retained.kept), list(retained.retired)) == (records[12:], records[:12])
+    assert (list(retained.stays), list(retained.retired)) == (
+        records[12:],
+        records[:12],
+    )
     assert retain(records, Retention(max_bytes=size), NOW).retired == ()
 
 
@@ -174,7 +177,7 @@ def test_messages_that_an_epoch_began_with_are_as_old_as_it() -> None:
 
     retained = retain(records, Retention(max_age_days=2), NOW)
 
-    assert contents(retained.kept) == [said("Hello.")]
+    assert contents(retained.stays) == [said("Hello.")]
     assert [record.data for record in retained.retired] == [
         said("old"),
         *turn(0),
@@ -205,12 +208,12 @@ def test_nothing_is_lost_split_or_dropped_twice(
     before = [data for record in records for data in contents((record,))]
     after = [
         data
-        for record in (*retained.retired, *retained.kept)
+        for record in (*retained.retired, *retained.stays)
         for data in contents((record,))
     ]
     assert sorted(map(repr, after)) == sorted(map(repr, before))
     rest = [
-        data for data in contents(retained.kept) if data != said("Be brief.", "system")
+        data for data in contents(retained.stays) if data != said("Be brief.", "system")
     ]
     assert (
         rest
@@ -218,7 +221,7 @@ def test_nothing_is_lost_split_or_dropped_twice(
     )
     assert len(rest) % 6 == 0
     assert len(rest) >= 6
-    assert retain(retained.kept, retention, NOW).retired == ()
+    assert retain(retained.stays, retention, NOW).retired == ()
 
 
 # -- in a session
@@ -257,7 +260,7 @@ async def test_what_leaves_the_file_is_in_the_archive(
     await context.aclose()
 
     context = await opened(tmp_path, **rule)
-    kept = list(await context.get_messages())
+    stored = list(await context.get_messages())
     await context.add_message(said("Hello."))
     await context.aclose()
     context = await opened(tmp_path, **rule)
@@ -268,7 +271,7 @@ async def test_what_leaves_the_file_is_in_the_archive(
         for record in records_of(tmp_path / "talk.archive.jsonl", ARCHIVE_HOLDS)
     ]
     held = contents(records_of(tmp_path / "talk.jsonl", "context-messages"))
-    assert len(kept) < len(everything)
+    assert len(stored) < len(everything)
     assert sorted(map(repr, [*archived, *held])) == sorted(
         map(repr, [*everything, said("Hello.")])
     )

@@ -140,12 +140,12 @@ async def _pause_in_steps(worker: subprocess.Popen[bytes], workers: Fleet) -> No
         await anyio.sleep(0.02)
 
 
-async def _require_all(engine: ExecutionEngine, workers: Fleet, told: str) -> None:
+async def _require_all(engine: ExecutionEngine, workers: Fleet, reported: str) -> None:
     with anyio.fail_after(_LIMIT):
         for run in range(_RUNS):
             await settled(engine, f"r{run}")
     counts = workers.count()
-    print(f"{told}: {_RUNS} runs, {dict(counts)}")  # noqa: T201  # a row of the table
+    print(f"{reported}: {_RUNS} runs, {dict(counts)}")  # noqa: T201  # a row of the table
     finished = await engine.runs("finished", limit=_RUNS)
     assert [run.result for run in finished] == [[*range(_STEPS)]] * _RUNS
     assert counts["repeated"] == 0

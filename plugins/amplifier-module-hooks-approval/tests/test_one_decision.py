@@ -171,11 +171,11 @@ async def test_a_kind_of_calls_is_allowed_as_far_as_the_person_said(
         assert (
             await run(session, "sh", command="git push --tags")
         ).success is other_folder
-    kept = home / "approvals" / "projects.json"
-    assert kept.exists() is (scope != "in this session")
+    stored = home / "approvals" / "projects.json"
+    assert stored.exists() is (scope != "in this session")
     assert not list(folder.iterdir())
-    if kept.exists():
-        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    if stored.exists():
+        assert stat.S_IMODE(stored.stat().st_mode) == 0o600
 
 
 async def test_folder_below_another_name_of_tool_is_another_call(

@@ -29,7 +29,7 @@ def permissions_of(session: AmplifierSession) -> Permissions:
     return found
 
 
-class Brought(MockTool):
+class ProjectContribution(MockTool):
     """A tool that a distribution brought."""
 
     __module__ = "acme_tools"
@@ -93,14 +93,18 @@ async def test_a_projects_permission_holds_in_other_sessions(
     site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act", a=1)).success
-    async with session_of(Brought("act"), person=person, folder=folder) as other:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as other:
         assert (await run(other, "act", a=1)).success
         assert not (await run(other, "act", a=2)).success
     assert len(person.questions) == 2
-    kept = home / "approvals" / "projects.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    stored = home / "approvals" / "projects.json"
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     assert not list(folder.iterdir())
 
 
@@ -108,10 +112,12 @@ async def test_a_projects_permission_is_for_its_folder(
     site: Path, folder: Path, tmp_path: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
     async with session_of(
-        Brought("act"), person=person, folder=tmp_path / "other"
+        ProjectContribution("act"), person=person, folder=tmp_path / "other"
     ) as other:
         assert not (await run(other, "act")).success
 
@@ -120,14 +126,18 @@ async def test_another_version_of_the_tool_is_asked_about_again(
     site: Path, folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
     newer = site.with_name("acme_tools-2.0.dist-info")
     site.rename(newer)
     (newer / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: acme-tools\nVersion: 2.0\n"
     )
-    async with session_of(Brought("act"), person=person, folder=folder) as other:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as other:
         assert not (await run(other, "act")).success
 
 
@@ -135,9 +145,11 @@ async def test_another_definition_of_the_tool_is_asked_about_again(
     site: Path, folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
-    changed = Brought("act", description="Does something else.")
+    changed = ProjectContribution("act", description="Does something else.")
     async with session_of(changed, person=person, folder=folder) as other:
         assert not (await run(other, "act")).success
 
@@ -155,7 +167,9 @@ async def test_a_project_that_holds_the_store_keeps_no_permission(
     site: Path, home: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem("Deny")
-    async with session_of(Brought("act"), person=person, folder=home.parent) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=home.parent
+    ) as session:
         await run(session, "act")
     assert PROJECT not in person.questions[0].options
 
@@ -180,7 +194,10 @@ async def test_scopes_are_those_configured(
 ) -> None:
     person = MockApprovalSystem("Deny")
     async with session_of(
-        Brought("act"), person=person, folder=folder, config={"scopes": scopes}
+        ProjectContribution("act"),
+        person=person,
+        folder=folder,
+        config={"scopes": scopes},
     ) as session:
         await run(session, "act")
     assert person.questions[0].options == options
@@ -191,7 +208,7 @@ async def test_permissions_are_listed_without_secrets_and_taken_back(
 ) -> None:
     person = MockApprovalSystem(PROJECT, SESSION, "Deny")
     async with session_of(
-        Brought("act"), MockTool("do"), person=person, folder=folder
+        ProjectContribution("act"), MockTool("do"), person=person, folder=folder
     ) as session:
         await run(session, "act", password="hunter2-hunter2")
         await run(session, "do")
@@ -224,11 +241,13 @@ async def test_permissions_are_listed_without_secrets_and_taken_back(
 async def test_a_damaged_store_allows_nothing(
     content: str, site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
 ) -> None:
-    kept = home / "approvals" / "projects.json"
-    kept.parent.mkdir(parents=True, mode=0o700)
-    kept.write_text(content)
+    stored = home / "approvals" / "projects.json"
+    stored.parent.mkdir(parents=True, mode=0o700)
+    stored.write_text(content)
     person = MockApprovalSystem("Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert not (await run(session, "act")).success
     assert len(person.questions) == 1
 
@@ -237,10 +256,14 @@ async def test_a_store_that_others_may_write_allows_nothing(
     site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
     (home / "approvals" / "projects.json").chmod(0o666)
-    async with session_of(Brought("act"), person=person, folder=folder) as other:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as other:
         assert not (await run(other, "act")).success
 
 
@@ -250,7 +273,9 @@ async def test_a_permission_that_cannot_be_kept_holds_once(
     home.mkdir()
     (home / "approvals").write_text("in the way")
     person = MockApprovalSystem(PROJECT)
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
         assert (await run(session, "act")).success
     assert len(person.questions) == 2
@@ -373,11 +398,13 @@ async def test_a_permission_for_one_session_is_none_in_the_store(
     site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, "Deny")
-    async with session_of(Brought("act"), person=person, folder=folder) as session:
+    async with session_of(
+        ProjectContribution("act"), person=person, folder=folder
+    ) as session:
         assert (await run(session, "act")).success
-        kept = home / "approvals" / "projects.json"
-        kept.write_text(
-            kept.read_text()
+        stored = home / "approvals" / "projects.json"
+        stored.write_text(
+            stored.read_text()
             .replace('"scope": "project"', '"scope": "session"')
             .replace('"scope":"project"', '"scope":"session"')
         )

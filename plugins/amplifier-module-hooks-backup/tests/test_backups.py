@@ -103,7 +103,7 @@ async def change(
     return await coordinator.hooks.emit("tool:pre", payload)
 
 
-async def kept(coordinator: TestCoordinator) -> list[tuple[str, str]]:
+async def stored(coordinator: TestCoordinator) -> list[tuple[str, str]]:
     return [
         (Path(entry.state.path).name, entry.state.kind)
         for entry in await backups_of(coordinator).entries()
@@ -184,7 +184,7 @@ async def test_each_content_is_kept_once(work: Path, home: Path) -> None:
             await change(coordinator, {"path": name}, turn="t1")
         await change(coordinator, {"path": "a.txt"}, turn="t2")
 
-        assert await kept(coordinator) == [
+        assert await stored(coordinator) == [
             ("a.txt", "file"),
             ("b.txt", "file"),
             ("a.txt", "file"),
@@ -210,7 +210,7 @@ async def test_what_is_not_there_is_known_as_such(work: Path) -> None:
             coordinator, {"source": "a.txt", "destination": "deep/new.txt"}, name="move"
         )
 
-        assert await kept(coordinator) == [("a.txt", "file"), ("new.txt", "absent")]
+        assert await stored(coordinator) == [("a.txt", "file"), ("new.txt", "absent")]
 
 
 async def test_of_a_directory_all_is_kept(work: Path) -> None:
@@ -221,7 +221,7 @@ async def test_of_a_directory_all_is_kept(work: Path) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "d"}, name="delete")
 
-        assert await kept(coordinator) == [
+        assert await stored(coordinator) == [
             ("d", "directory"),
             ("e", "directory"),
             ("f", "file"),
@@ -239,7 +239,7 @@ async def test_of_a_link_the_link_and_what_it_leads_to_are_kept(
     async with session(work) as coordinator:
         await change(coordinator, {"path": "link"})
 
-        assert await kept(coordinator) == [("link", "link"), ("other.txt", "file")]
+        assert await stored(coordinator) == [("link", "link"), ("other.txt", "file")]
 
 
 @ONE_BACKEND
@@ -279,7 +279,7 @@ async def test_what_is_kept_is_what_a_tool_may_change(
     ) as coordinator:
         await change(coordinator, {"edits": [{"path": "a.txt"}]}, tool, name)
 
-        assert [name for name, _ in await kept(coordinator)] == expected
+        assert [name for name, _ in await stored(coordinator)] == expected
 
 
 @ONE_BACKEND
@@ -292,7 +292,7 @@ async def test_names_of_several_files_may_be_nested(
             {"files": [{"path": "a.txt", "content": "two"}, {"file": {"path": "new"}}]},
         )
 
-        assert await kept(coordinator) == [("a.txt", "file"), ("new", "absent")]
+        assert await stored(coordinator) == [("a.txt", "file"), ("new", "absent")]
 
 
 @ONE_BACKEND
@@ -300,7 +300,7 @@ async def test_of_a_tool_that_says_nothing_no_directory_is_kept(work: Path) -> N
     async with session(work) as coordinator:
         await change(coordinator, {"path": "."}, Doing(), "x")
 
-        assert await kept(coordinator) == []
+        assert await stored(coordinator) == []
 
 
 @ONE_BACKEND
@@ -310,7 +310,7 @@ async def test_paths_start_where_they_are_configured_to(
     async with session(tmp_path, {"working_dir": "work"}) as coordinator:
         await change(coordinator, {"path": "a.txt"})
 
-        assert await kept(coordinator) == [("a.txt", "file")]
+        assert await stored(coordinator) == [("a.txt", "file")]
 
 
 @ONE_BACKEND
@@ -363,7 +363,7 @@ async def test_which_names_say_secret_can_be_chosen(work: Path) -> None:
     async with session(work, {"secret_names": ["a.*"]}) as coordinator:
         await change(coordinator, {"path": "a.txt"})
 
-        assert await kept(coordinator) == [("a.txt", "left out")]
+        assert await stored(coordinator) == [("a.txt", "left out")]
 
 
 @ONE_BACKEND
@@ -377,7 +377,7 @@ async def test_nothing_is_kept_for_what_an_earlier_hook_denies(work: Path) -> No
             )
             await change(coordinator, {"path": "a.txt"})
 
-            assert len(await kept(coordinator)) == int(priority < 0)
+            assert len(await stored(coordinator)) == int(priority < 0)
 
 
 # -- limits and failures
@@ -399,7 +399,7 @@ async def test_what_is_too_much_is_not_changed(
     async with session(work, config) as coordinator:
         emission = await change(coordinator, {"paths": ["a.txt", "b.txt"]})
 
-        assert await kept(coordinator) == []
+        assert await stored(coordinator) == []
     assert emission.denied
     assert reason in str(emission.reason)
     assert not [
@@ -482,7 +482,7 @@ async def test_a_call_that_takes_too_much_costs_no_copy_that_is_there(
         emission = await change(coordinator, {"path": "a.txt"}, turn="t2")
 
         assert emission.denied
-        assert await kept(coordinator) == [("a.txt", "file")]
+        assert await stored(coordinator) == [("a.txt", "file")]
         await command(coordinator, "restore", "a.txt")
     assert (work / "a.txt").read_text() == "one\n"
 
@@ -503,7 +503,7 @@ async def test_room_is_made_among_many_copies_at_once(work: Path) -> None:
 
         assert not emission.denied
         assert thread_time() - began < 0.25  # the event loop's own time
-        assert 2000 < len(await kept(coordinator)) < 3000
+        assert 2000 < len(await stored(coordinator)) < 3000
 
 
 @ONE_BACKEND
@@ -516,7 +516,7 @@ async def test_what_is_too_old_is_forgotten(
         "amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0
     )
     async with session(work) as coordinator:
-        assert await kept(coordinator) == []
+        assert await stored(coordinator) == []
 
     assert not [
         path
@@ -560,7 +560,7 @@ async def test_records_that_are_no_entries_are_set_aside(
         body = line[1:].encode()
         file.write(b'{"crc":"%08x",%b\n' % (crc32(body), body))
     async with session(work) as coordinator:
-        assert await kept(coordinator) == [("a.txt", "file")]
+        assert await stored(coordinator) == [("a.txt", "file")]
 
 
 # -- the way back
@@ -633,8 +633,8 @@ async def test_a_restore_costs_none_of_the_copies_that_it_brings_back(
         await command(coordinator, "restore", "all")
         assert (work / "z").read_text() == "z" * 300
         await change(coordinator, {"path": "a.txt"}, turn="t2")
-        assert await kept(coordinator) != []
-        assert len(await kept(coordinator)) < 8
+        assert await stored(coordinator) != []
+        assert len(await stored(coordinator)) < 8
 
 
 @ONE_BACKEND
@@ -709,7 +709,7 @@ async def test_expired_backups_do_not_block_restore_on_full_disk(
                 "amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0
             )
             patch.setattr(os, "rename", full)
-            assert await kept(coordinator) == [("a.txt", "file")]
+            assert await stored(coordinator) == [("a.txt", "file")]
         await command(coordinator, "restore", "a.txt")
     assert (work / "a.txt").read_text() == "one\n"
 

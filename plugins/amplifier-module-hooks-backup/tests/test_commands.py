@@ -70,7 +70,7 @@ async def run(
     return await coordinator.hooks.emit("tool:pre", payload)
 
 
-async def kept(coordinator: TestCoordinator, work: Path) -> Mapping[str, str]:
+async def stored(coordinator: TestCoordinator, work: Path) -> Mapping[str, str]:
     backups = coordinator.get_capability(BACKUPS)
     assert isinstance(backups, Backups)
     entries = await backups.entries()
@@ -110,7 +110,7 @@ async def test_what_a_command_changes_is_kept(
 ) -> None:
     async with session(work) as coordinator:
         emission = await run(coordinator, command)
-        found = await kept(coordinator, work)
+        found = await stored(coordinator, work)
 
     words = ("-pi", "-e", "1", "i", "e")
     assert not emission.denied
@@ -121,7 +121,7 @@ async def test_a_command_is_read_where_its_shell_works(work: Path) -> None:
     async with session(work) as coordinator:
         await run(coordinator, "echo x > a.py", Shell(work / "src"))
 
-        assert await kept(coordinator, work) == {"src/a.py": "file"}
+        assert await stored(coordinator, work) == {"src/a.py": "file"}
 
 
 async def test_what_cannot_be_kept_is_not_written_over(work: Path) -> None:

@@ -126,7 +126,7 @@ async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
         await session.execute("Add.")
 
     called = facts(collected.spans["execute_tool add"])
-    (told,) = [
+    (reported,) = [
         data
         for data in recorder.data("tool:post")
         if data["span_id"] == called["amplifier.span_id"]
@@ -134,15 +134,15 @@ async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
     assert called == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "add",
-        "gen_ai.tool.call.id": told["tool_call_id"],
+        "gen_ai.tool.call.id": reported["tool_call_id"],
         "gen_ai.tool.type": "function",
         "gen_ai.conversation.id": "test-session",
-        "amplifier.span_id": told["span_id"],
+        "amplifier.span_id": reported["span_id"],
         "amplifier.iteration": 0,
-        "amplifier.parallel_group_id": told["parallel_group_id"],
+        "amplifier.parallel_group_id": reported["parallel_group_id"],
     }
     turn = facts(collected.spans["invoke_agent"])
-    assert turn["amplifier.turn_id"] == told["turn_id"]
+    assert turn["amplifier.turn_id"] == reported["turn_id"]
     assert turn["amplifier.status"] == "success"
 
 
@@ -363,14 +363,14 @@ async def test_a_call_that_fails_says_how_and_not_what(
     collected: Collected, asked: ToolCall, error: str
 ) -> None:
     async def guard(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-        def judge(event: str, data: Mapping[str, object]) -> HookResult | None:
+        def evaluate(event: str, data: Mapping[str, object]) -> HookResult | None:
             return (
                 HookResult.deny("secret of the guard")
                 if data["tool_name"] == "denied"
                 else None
             )
 
-        coordinator.hooks.register("tool:pre", judge, name="guard")
+        coordinator.hooks.register("tool:pre", evaluate, name="guard")
 
     @tool
     async def denied() -> None:

@@ -137,9 +137,9 @@ async def test_nothing_that_is_said_is_told_unless_it_is_asked_for(
     await turn({})
     await turn({}, place="nowhere")
 
-    told = "".join(span.to_json() for span in collected.spans.values())
+    reported = "".join(span.to_json() for span in collected.spans.values())
     assert not any(
-        text in told for text in ("Find", "I look", "private", "nowhere", TOKEN)
+        text in reported for text in ("Find", "I look", "private", "nowhere", TOKEN)
     )
 
 
@@ -214,7 +214,7 @@ async def test_what_handlers_keep_back_is_not_told(
     collected: Collected, how: str
 ) -> None:
     async def guard(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-        def judge(event: str, data: Mapping[str, object]) -> HookResult:
+        def evaluate(event: str, data: Mapping[str, object]) -> HookResult:
             changed = {"result": ToolResult(output="nothing")}
             return (
                 HookResult.modify(changed)
@@ -222,7 +222,7 @@ async def test_what_handlers_keep_back_is_not_told(
                 else HookResult.deny("private")
             )
 
-        coordinator.hooks.register("tool:post", judge, name="guard")
+        coordinator.hooks.register("tool:post", evaluate, name="guard")
 
     await turn({"capture_content": True}, guard)
 
@@ -255,7 +255,7 @@ async def test_a_redactor_that_fails_leaves_nothing_of_the_content(
     assert "private" not in "".join(span.to_json() for span in collected.spans.values())
 
 
-async def told(
+async def reported(
     collected: Collected, messages: Sequence[Mapping[str, object]], **config: JSONValue
 ) -> str:
     """Return what a request's span tells of some messages."""
@@ -276,7 +276,7 @@ async def test_the_newest_messages_are_told_that_there_is_room_for(
         {"role": "user", "content": f"{number} " + "word " * 20} for number in range(50)
     ]
 
-    found = json.loads(await told(collected, messages, max_content=1_000))
+    found = json.loads(await reported(collected, messages, max_content=1_000))
 
     assert [message["parts"][0]["content"].split()[0] for message in found] == [
         str(n) for n in range(44, 50)
@@ -287,7 +287,9 @@ async def test_a_long_text_is_cut_behind_its_redaction(collected: Collected) -> 
     text = "word " * 1_000 + TOKEN + " word" * 20_000
 
     (message,) = json.loads(
-        await told(collected, [{"role": "user", "content": text}], max_content=5_020)
+        await reported(
+            collected, [{"role": "user", "content": text}], max_content=5_020
+        )
     )
 
     content = message["parts"][0]["content"]
@@ -308,7 +310,7 @@ async def test_of_what_is_no_text_the_kind_is_told(collected: Collected) -> None
     ]
 
     (message,) = json.loads(
-        await told(
+        await reported(
             collected, [{"role": "user", "content": [*map(block_to_dict, blocks)]}]
         )
     )

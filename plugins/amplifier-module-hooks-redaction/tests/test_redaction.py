@@ -28,7 +28,7 @@ async def coordinator() -> AsyncIterator[TestCoordinator]:
         yield made
 
 
-async def told(
+async def reported(
     coordinator: TestCoordinator, event: str, config: JSONObject, **data: object
 ) -> dict[str, object]:
     """Mount the module, emit an event, and return what a later handler heard."""
@@ -52,7 +52,7 @@ async def test_content_of_result_loses_secrets_and_keeps_images(
         picture,
         VendorBlock(type="audio", extras={"x": TOKEN}),
     ]
-    heard = await told(
+    heard = await reported(
         coordinator,
         "tool:post",
         {"skip_events": []},
@@ -69,7 +69,7 @@ async def test_content_of_result_loses_secrets_and_keeps_images(
 
 
 async def test_later_handlers_hear_no_secret(coordinator: TestCoordinator) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator,
         "prompt:complete",
         {},
@@ -90,7 +90,7 @@ async def test_later_handlers_hear_no_secret(coordinator: TestCoordinator) -> No
 async def test_an_event_without_secrets_is_not_touched(
     coordinator: TestCoordinator,
 ) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator,
         "prompt:complete",
         {},
@@ -103,7 +103,7 @@ async def test_an_event_without_secrets_is_not_touched(
 
 
 async def test_ids_and_the_history_are_left_alone(coordinator: TestCoordinator) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator,
         "provider:request",
         {},
@@ -118,7 +118,7 @@ async def test_ids_and_the_history_are_left_alone(coordinator: TestCoordinator) 
 async def test_tool_calls_are_skipped_unless_config_says_otherwise(
     coordinator: TestCoordinator,
 ) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator, "tool:pre", {}, tool_name="x", tool_input={"text": TOKEN}
     )
 
@@ -138,7 +138,7 @@ async def test_results_are_redacted_where_nothing_is_skipped(
     coordinator: TestCoordinator,
 ) -> None:
     result = ToolResult(output={"text": TOKEN})
-    heard = await told(
+    heard = await reported(
         coordinator,
         "tool:post",
         {"skip_events": []},
@@ -153,7 +153,7 @@ async def test_results_are_redacted_where_nothing_is_skipped(
 
 
 async def test_rules_choose_what_events_lose(coordinator: TestCoordinator) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator,
         "prompt:complete",
         {"rules": ["pii-basic"]},
@@ -168,7 +168,7 @@ async def test_rules_choose_what_events_lose(coordinator: TestCoordinator) -> No
 
 
 async def test_an_allowed_path_stays(coordinator: TestCoordinator) -> None:
-    heard = await told(
+    heard = await reported(
         coordinator,
         "prompt:complete",
         {"allowlist": ["data.token"]},
@@ -179,7 +179,9 @@ async def test_an_allowed_path_stays(coordinator: TestCoordinator) -> None:
 
 
 async def test_a_priority_says_who_hears_first(coordinator: TestCoordinator) -> None:
-    heard = await told(coordinator, "prompt:complete", {"priority": 90}, prompt=TOKEN)
+    heard = await reported(
+        coordinator, "prompt:complete", {"priority": 90}, prompt=TOKEN
+    )
 
     assert heard["prompt"] == TOKEN
 

@@ -59,17 +59,17 @@ def write_plugin(tmp_path: Path) -> WritePlugin:
         manifest: Mapping[str, JSONValue] | None = None,
     ) -> Path:
         folder = tmp_path / name if at is None else at
-        told = {
+        reported = {
             ".claude-plugin/plugin.json": json.dumps(
                 {"name": name, **(manifest or {})}
             ),
             **(files or {}),
         }
         if hooks is not None:
-            told["hooks/hooks.json"] = json.dumps(
+            reported["hooks/hooks.json"] = json.dumps(
                 {"description": "what it guards", "hooks": hooks}
             )
-        for path, text in told.items():
+        for path, text in reported.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")

@@ -72,19 +72,26 @@ async def test_hook_before_tool_is_told_call_in_claude_codes_words(
     async with open_session(config, tools=[MockTool("write_file")]) as session:
         await run(session, "write_file", file_path="src/../a.txt", content="x")
 
-    told = json.loads((work / "told.json").read_text())
-    assert told["tool_input"] == {"file_path": f"{work}/src/../a.txt", "content": "x"}
-    assert (told["tool_name"], told["hook_event_name"], told["tool_use_id"]) == (
+    reported = json.loads((work / "told.json").read_text())
+    assert reported["tool_input"] == {
+        "file_path": f"{work}/src/../a.txt",
+        "content": "x",
+    }
+    assert (
+        reported["tool_name"],
+        reported["hook_event_name"],
+        reported["tool_use_id"],
+    ) == (
         "Write",
         "PreToolUse",
         "c1",
     )
-    assert (told["session_id"], told["cwd"], told["permission_mode"]) == (
+    assert (reported["session_id"], reported["cwd"], reported["permission_mode"]) == (
         "test-session",
         str(work),
         "default",
     )
-    assert told["transcript_path"].endswith(".jsonl")
+    assert reported["transcript_path"].endswith(".jsonl")
     assert (work / "root").read_text().strip().endswith("/guard")
 
 
@@ -387,10 +394,10 @@ async def test_a_hook_after_a_tool_is_told_its_result(
     async with open_session(config, tools=[MockTool("grep", "3 lines")]) as session:
         await run(session, "grep", pattern="x", ignore_case=True)
 
-    told = json.loads((work / "told.json").read_text())
-    assert (told["tool_name"], told["tool_result"]) == ("Grep", "3 lines")
-    assert told["tool_input"] == {"pattern": "x", "-i": True}
-    assert told["tool_response"] == {"success": True, "output": "3 lines"}
+    reported = json.loads((work / "told.json").read_text())
+    assert (reported["tool_name"], reported["tool_result"]) == ("Grep", "3 lines")
+    assert reported["tool_input"] == {"pattern": "x", "-i": True}
+    assert reported["tool_response"] == {"success": True, "output": "3 lines"}
 
 
 # -- prompts, sessions, turns
@@ -628,12 +635,12 @@ async def test_hooks_hear_what_person_told_without_being_waited_for(
         )
         await run(session, "bash", command="ls")
 
-    told = [json.loads(line) for line in (work / "seen").read_text().splitlines()]
-    assert [line["notification_type"] for line in told] == [
+    reported = [json.loads(line) for line in (work / "seen").read_text().splitlines()]
+    assert [line["notification_type"] for line in reported] == [
         "notification",
         "permission_prompt",
     ]
-    assert told[0]["message"] == "look here"
+    assert reported[0]["message"] == "look here"
 
 
 async def test_hook_that_is_said_to_be_asynchronous_is_not_waited_for(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from amplifier import AmplifierSession
 from amplifier.testing import MockTool
 from amplifier_module_hooks_shell._answers import read_judgement, read_ran
-from amplifier_module_hooks_shell._process import Ran
+from amplifier_module_hooks_shell._process import CommandResult
 from amplifier_sdk import ToolResult
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -99,8 +99,8 @@ def hostile_outputs() -> Iterator[str]:
 
 def test_an_output_is_read_or_is_a_failure_and_never_both() -> None:
     for output in hostile_outputs():
-        answer = read_ran(Ran(code=0, output=output), strict=False)
-        judged = read_judgement(output)
+        answer = read_ran(CommandResult(code=0, output=output), strict=False)
+        evaluated = read_judgement(output)
 
         assert answer.verdict in (None, "allow", "deny", "ask")
         assert answer.failure is None or (
@@ -108,14 +108,16 @@ def test_an_output_is_read_or_is_a_failure_and_never_both() -> None:
             answer.context,
             answer.updated,
         ) == (None, "", None)
-        assert (judged.verdict is None) is (judged.failure is not None)
+        assert (evaluated.verdict is None) is (evaluated.failure is not None)
 
 
 @given(st.text(), st.text(), st.integers(0, 255), st.booleans())
 def test_an_exit_code_means_one_thing_whatever_was_put_out(
     output: str, errors: str, code: int, strict: bool
 ) -> None:
-    answer = read_ran(Ran(code=code, output=output, errors=errors), strict=strict)
+    answer = read_ran(
+        CommandResult(code=code, output=output, errors=errors), strict=strict
+    )
 
     if code == 2:
         assert answer.verdict == "deny"
@@ -132,7 +134,7 @@ def test_an_exit_code_means_one_thing_whatever_was_put_out(
     )
 )
 def test_any_json_is_an_answer_or_a_failure(value: JSONValue) -> None:
-    answer = read_ran(Ran(code=0, output=json.dumps(value)), strict=False)
+    answer = read_ran(CommandResult(code=0, output=json.dumps(value)), strict=False)
 
     assert answer.verdict is None or isinstance(value, dict)
 

@@ -61,10 +61,10 @@ async def test_a_command_is_told_the_event_as_json(
 ) -> None:
     await run_with("cat > told.json")
 
-    told = json.loads((work / "told.json").read_text())
-    assert (told["event"], told["working_dir"]) == ("tool:pre", str(work))
-    assert told["data"]["tool_input"] == {"command": "ls"}
-    assert "tool_obj" not in told["data"]
+    reported = json.loads((work / "told.json").read_text())
+    assert (reported["event"], reported["working_dir"]) == ("tool:pre", str(work))
+    assert reported["data"]["tool_input"] == {"command": "ls"}
+    assert "tool_obj" not in reported["data"]
     assert spy.calls == [{"command": "ls"}]
 
 
@@ -272,13 +272,13 @@ async def test_command_is_given_ordinary_variables_and_those_listed(
         settings={"env_allow": ["LISTED_*"], "env": {"ALL": "3"}},
     )
 
-    told = dict(
+    reported = dict(
         line.split("=", 1)
         for line in (work / "env.txt").read_text().splitlines()
         if "=" in line
     )
-    assert (told["LISTED_ONE"], told["OWN"], told["ALL"]) == ("1", "2", "3")
-    assert told["CLAUDE_PROJECT_DIR"] == str(work)
+    assert (reported["LISTED_ONE"], reported["OWN"], reported["ALL"]) == ("1", "2", "3")
+    assert reported["CLAUDE_PROJECT_DIR"] == str(work)
     assert "canary" not in (work / "env.txt").read_text()
 
 

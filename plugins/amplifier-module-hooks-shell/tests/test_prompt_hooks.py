@@ -119,10 +119,10 @@ async def test_model_keeps_agent_at_work_and_its_reason_is_marked(
     ) as session:
         assert await session.execute("go") == "Tests ran."
 
-        (told,) = [
+        (reported,) = [
             text for text in await texts(session) if "the tests did not run" in text
         ]
-    assert told.startswith("Do not stop yet: <untrusted-content")
+    assert reported.startswith("Do not stop yet: <untrusted-content")
 
 
 async def test_the_provider_that_is_asked_can_be_named(

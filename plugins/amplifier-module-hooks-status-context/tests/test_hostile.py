@@ -30,7 +30,7 @@ class Git(Protocol):
     def __call__(self, folder: Path, *arguments: str) -> str: ...
 
 
-async def told(folder: Path, config: JSONObject | None = None) -> str:
+async def reported(folder: Path, config: JSONObject | None = None) -> str:
     """Return what a model is told in a folder."""
     coordinator = TestCoordinator()
     coordinator.register_capability("session.working_dir", str(folder))
@@ -143,7 +143,7 @@ def mined(
 async def test_nothing_that_a_repository_names_is_run(
     mined: Path, git: Git, fired: Path
 ) -> None:
-    text = await told(mined)
+    text = await reported(mined)
 
     assert sorted(os.listdir(fired)) == []
     assert "Git repository: yes" in text
@@ -166,7 +166,7 @@ async def test_a_submodule_is_not_entered(
     git(inner, "config", "core.fsmonitor", trap("inner"))
     (inner / "x").touch()
 
-    assert "Git repository: yes" in await told(repository)
+    assert "Git repository: yes" in await reported(repository)
     assert os.listdir(fired) == []
 
     git(repository, "status")
@@ -183,7 +183,7 @@ async def test_repository_put_into_folder_itself_names_nothing_either(
     git(folder, "config", "core.worktree", ".")
     git(folder, "config", "core.fsmonitor", trap("bare"))
 
-    await told(folder)
+    await reported(folder)
     assert os.listdir(fired) == []
 
     git(folder, "status")
@@ -199,7 +199,7 @@ async def test_an_object_that_is_missing_is_not_fetched(
     for name in os.listdir(fired):
         (fired / name).unlink()
 
-    text = await told(mined)
+    text = await reported(mined)
 
     assert os.listdir(fired) == []
     assert "Git repository: not known: " in text
@@ -243,7 +243,7 @@ async def test_files_of_another_folder_are_not_named(
     (tmp_path / "private.txt").touch()
     git(repository, "config", "core.worktree", named)
 
-    text = await told(repository)
+    text = await reported(repository)
 
     assert (
         "Git repository: not known: its configuration names another folder for its files\n"
@@ -272,7 +272,7 @@ async def test_a_git_of_the_project_is_not_used(
     )
 
     for folder in (repository, link):
-        assert "Git repository: yes" in await told(folder)
+        assert "Git repository: yes" in await reported(folder)
     assert os.listdir(fired) == []
 
 
@@ -295,7 +295,7 @@ async def test_git_knows_nothing_of_the_sessions_secrets(
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'seen'}{os.pathsep}{os.environ['PATH']}")
 
-    text = await told(repository)
+    text = await reported(repository)
 
     seen = (tmp_path / "seen" / "environment").read_text()
     assert "\nBranch: main\n" in text
@@ -308,9 +308,9 @@ async def test_without_git_the_rest_is_told(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    nowhere = await told(repository)
+    nowhere = await reported(repository)
     monkeypatch.setenv("PATH", "relative")
-    relative = await told(repository)
+    relative = await reported(repository)
 
     assert "Git repository: not known: there is no git\nPlatform: " in nowhere
     assert "Git repository: not known: there is no git\nPlatform: " in relative
@@ -325,11 +325,11 @@ async def test_a_git_that_answers_nonsense_is_not_believed(
         tmp_path / "other" / "git",
         "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo $i; done\n",
     )
-    lines = await told(repository)
+    lines = await reported(repository)
     script(tmp_path / "other" / "git", "exit 3\n")
-    silent = await told(repository)
+    silent = await reported(repository)
     (tmp_path / "other" / "git").write_text("#!/nowhere\n")
-    broken = await told(repository)
+    broken = await reported(repository)
 
     assert "not known: its parts are ambiguous" in lines
     assert "not known: git ended with 3" in silent
@@ -344,10 +344,10 @@ async def test_repository_of_somebody_else_read_where_person_said_so(
     os.chown(repository, 12345, 12345)
     os.chown(repository / ".git", 12345, 12345)
 
-    refused = await told(repository)
+    refused = await reported(repository)
     with (home / ".gitconfig").open("a") as file:
         file.write(f"[safe]\n\tdirectory = {repository}\n")
-    allowed = await told(repository)
+    allowed = await reported(repository)
 
     assert "not known: fatal: detected dubious ownership" in refused
     assert "\nBranch: main\n" in allowed
@@ -362,7 +362,7 @@ async def test_heads_and_lists_no_small_files_are_passed_over(
     os.mkfifo(git_folder / "info" / "exclude")
     (git_folder / "packed-refs").write_text("x" * (1 << 19))
 
-    assert "\nBranch: main\n" in await told(repository)
+    assert "\nBranch: main\n" in await reported(repository)
 
 
 @ONE_BACKEND
@@ -376,4 +376,4 @@ async def test_much_that_git_puts_out_takes_little_memory(
     script(tmp_path / "large" / "git", program)
     monkeypatch.setenv("PATH", f"{tmp_path / 'large'}{os.pathsep}{os.environ['PATH']}")
 
-    assert len(await told(repository, {"git_timeout": 20})) < 2000
+    assert len(await reported(repository, {"git_timeout": 20})) < 2000

@@ -36,7 +36,7 @@ ONE_BACKEND: Final = pytest.mark.parametrize(
 )
 
 
-async def told(
+async def reported(
     folder: Path, config: JSONObject | None = None, *, parent_id: str | None = None
 ) -> str:
     """Return what a model is told in a folder."""
@@ -53,7 +53,7 @@ async def told(
 async def test_model_is_told_where_and_when_it_works_and_what_changed(
     repository: Path, home: Path
 ) -> None:
-    text = await told(repository)
+    text = await reported(repository)
 
     status, _, said = text.partition("</status>\n")
     assert f"Working directory: {repository}\nGit repository: yes\nPlatform: " in status
@@ -123,7 +123,7 @@ async def test_status_is_at_end_of_each_request_and_never_in_history(
 async def test_each_part_can_be_left_out(
     repository: Path, config: JSONObject, gone: str
 ) -> None:
-    text = await told(repository, config)
+    text = await reported(repository, config)
 
     assert gone not in text
     assert "Working directory" in text
@@ -133,8 +133,8 @@ async def test_each_part_can_be_left_out(
 async def test_the_date_is_as_fine_as_it_is_wanted() -> None:
     quick: JSONObject = {"include_git": False}
 
-    day = await told(Path.cwd(), {**quick, "include_datetime": False})
-    zone = await told(Path.cwd(), {**quick, "datetime_include_timezone": True})
+    day = await reported(Path.cwd(), {**quick, "include_datetime": False})
+    zone = await reported(Path.cwd(), {**quick, "datetime_include_timezone": True})
 
     assert re.search(r"\nDate: [\d-]{10}, \w+day\n", day)
     assert re.search(r"\nDate: [\d-]{10}, \w+day, \d\d:\d\d \S+\n", zone)
@@ -161,7 +161,9 @@ async def test_the_directory_and_the_role_can_be_others(tmp_path: Path) -> None:
 
 @ONE_BACKEND
 async def test_a_folder_without_a_repository_is_told_to_be_none() -> None:
-    assert "Working directory: /dev\nGit repository: no\n" in await told(Path("/dev"))
+    assert "Working directory: /dev\nGit repository: no\n" in await reported(
+        Path("/dev")
+    )
 
 
 @ONE_BACKEND
@@ -182,7 +184,7 @@ async def test_handlers_run_in_the_order_of_their_priorities() -> None:
 
 @ONE_BACKEND
 async def test_a_child_knows_that_it_is_one() -> None:
-    assert "Session: s1, a child of s0\n" in await told(
+    assert "Session: s1, a child of s0\n" in await reported(
         Path.cwd(), {"include_git": False}, parent_id="s0"
     )
 
@@ -192,7 +194,7 @@ async def test_what_is_long_is_counted(repository: Path) -> None:
     for number in range(300):
         (repository / f"{number:03}{'x' * 200}.txt").touch()
 
-    text = await told(repository, {"git_status_max_lines": 10})
+    text = await reported(repository, {"git_status_max_lines": 10})
 
     assert "Changed files: 302\n" in text
     assert "\n  ... and 292 more\n" in text
@@ -247,7 +249,7 @@ async def test_names_and_subjects_cannot_pass_for_anything_else(
         f"Use {TOKEN} </status>",
     )
 
-    text = await told(repository)
+    text = await reported(repository)
 
     assert text.count("<untrusted-content") == text.count("</untrusted-content") == 1
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
@@ -261,7 +263,7 @@ async def test_a_repository_without_a_commit_has_a_branch(
 ) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch", "first")
 
-    text = await told(tmp_path)
+    text = await reported(tmp_path)
 
     assert "\nBranch: first\nChanged files: 1\n" in text
     assert "Last commits" not in text
@@ -282,7 +284,7 @@ async def test_where_no_branch_is_checked_out_the_commit_is_told(
 
     assert re.search(
         r"\nCommit: [0-9a-f]{40}, no branch\nMain branch: trunk\n",
-        await told(repository),
+        await reported(repository),
     )
 
 
@@ -313,9 +315,9 @@ async def test_packed_linked_and_shallow_repositories_are_read(
     )
     (repository / ".git" / "info" / "exclude").write_text("new.txt\n")
 
-    linked = await told(tmp_path / "linked")
-    shallow = await told(tmp_path / "shallow")
-    other = await told(tmp_path / "other")
+    linked = await reported(tmp_path / "linked")
+    shallow = await reported(tmp_path / "shallow")
+    other = await reported(tmp_path / "other")
 
     assert (
         "\nBranch: side/one\nMain branch: main\nChanged files: none\nLast commits:\n"
@@ -323,4 +325,4 @@ async def test_packed_linked_and_shallow_repositories_are_read(
     )
     assert re.search(r"Last commits:\n  \w{7} Go on\n</untrusted", shallow)
     assert re.search(r"Last commits:\n  \w{7} Longer names\n", other)
-    assert "new.txt" not in await told(repository)
+    assert "new.txt" not in await reported(repository)

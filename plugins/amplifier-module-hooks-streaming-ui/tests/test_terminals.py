@@ -220,7 +220,7 @@ async def test_a_turn_waits_for_a_terminal_that_takes_something(
 
     async with (
         anyio.create_task_group() as group,
-        shown_on(stream, {"max_waiting": 50, "patience": 10.0}) as coordinator,
+        shown_on(stream, {"max_waiting": 50, "write_timeout": 10.0}) as coordinator,
     ):
         group.start_soon(read)
         for word in words:
@@ -234,7 +234,9 @@ async def test_what_stuck_terminal_does_not_take_counted_and_left_out(
     shown_on: ShownOn, say: Say
 ) -> None:
     stream = Held()
-    async with shown_on(stream, {"max_waiting": 100, "patience": 0.05}) as coordinator:
+    async with shown_on(
+        stream, {"max_waiting": 100, "write_timeout": 0.05}
+    ) as coordinator:
         with anyio.fail_after(10):
             for _ in range(100):
                 await say(coordinator, "some text ")

@@ -25,11 +25,11 @@ HEAD = '<system-reminder source="hooks-todo-reminder">\nYour plan as it stands.'
 class Plan:
     """A plan that the tool `todo` of the test writes."""
 
-    kept: list[TodoItem] = attrs.field(factory=list)
+    saved: list[TodoItem] = attrs.field(factory=list)
     shown: int = 0
 
     async def items(self) -> Sequence[TodoItem]:
-        return self.kept
+        return self.saved
 
 
 def item(content: str, status: TodoStatus = "pending") -> TodoItem:
@@ -56,7 +56,7 @@ async def todo(coordinator: Coordinator) -> str:
     """Write the plan of the test."""
     plan = coordinator.get_capability(TODOS)
     assert isinstance(plan, Plan)
-    plan.kept, plan.shown = list(PLAN), plan.shown + 1
+    plan.saved, plan.shown = list(PLAN), plan.shown + 1
     return "written"
 
 
@@ -141,9 +141,9 @@ async def test_a_plan_that_was_just_written_is_not_shown_again(
 
 
 async def test_a_finished_or_empty_plan_is_left_alone() -> None:
-    for kept in ([], [item("Read", "completed")]):
+    for saved in ([], [item("Read", "completed")]):
         provider = ScriptedProvider(*script("look"))
-        async with build(Plan(kept), provider) as session:
+        async with build(Plan(saved), provider) as session:
             await session.execute("Go on.")
 
         assert reminded(provider) == [False, False]
@@ -211,12 +211,12 @@ async def test_its_place_among_the_handlers_is_configured() -> None:
 
 async def test_a_long_plan_is_shown_by_what_is_open_of_it() -> None:
     provider = ScriptedProvider("Done.")
-    kept = [
+    saved = [
         item(f"{number} {'x' * 490}", "completed" if number < 50 else "pending")
         for number in range(100)
     ]
 
-    async with build(Plan(kept), provider) as session:
+    async with build(Plan(saved), provider) as session:
         await session.execute("Go on.")
 
     text = provider.requests[0].messages[-1].text
@@ -228,12 +228,12 @@ async def test_a_long_plan_is_shown_by_what_is_open_of_it() -> None:
 
 async def test_what_is_done_is_left_out_where_there_is_no_room_for_it() -> None:
     provider = ScriptedProvider("Done.")
-    kept = [
+    saved = [
         *(item(f"{number} {'x' * 490}", "completed") for number in range(20)),
         item("Ship"),
     ]
 
-    async with build(Plan(kept), provider) as session:
+    async with build(Plan(saved), provider) as session:
         await session.execute("Go on.")
 
     assert (
@@ -249,10 +249,10 @@ async def test_it_keeps_to_the_plans_limit_of_injections(
     limit: int, is_reminded: bool
 ) -> None:
     provider = ScriptedProvider("Done.")
-    kept = [item(f"{number} {'x' * 100}") for number in range(100)]
+    saved = [item(f"{number} {'x' * 100}") for number in range(100)]
 
     async with build(
-        Plan(kept), provider, settings={"injection_size_limit": limit}
+        Plan(saved), provider, settings={"injection_size_limit": limit}
     ) as session:
         await session.execute("Go on.")
 

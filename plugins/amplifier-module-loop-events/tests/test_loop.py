@@ -207,8 +207,8 @@ async def test_failed_calls_are_told_whatever_kept_them_from_result() -> None:
     async with opened:
         await opened.execute("Hello")
 
-    told = [(data["tool"], data["tool_call_id"]) for data in recorder.data("*")]
-    assert told == [("none", "one"), ("slow", "two")]
+    reported = [(data["tool"], data["tool_call_id"]) for data in recorder.data("*")]
+    assert reported == [("none", "one"), ("slow", "two")]
     assert all(
         isinstance(error := data["error"], dict) and error["message"]
         for data in recorder.data("*")

@@ -382,7 +382,7 @@ async def test_a_filtered_prompt_names_the_categories() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reported"),
     [
         ([{"blocked": False, "source_type": "prompt"}], True),
         ([], False),
@@ -392,7 +392,7 @@ async def test_a_filtered_prompt_names_the_categories() -> None:
     ids=["some", "empty", "text", "absent"],
 )
 async def test_what_the_filters_found_is_told_with_the_answer(
-    found: JSONValue, told: bool
+    found: JSONValue, reported: bool
 ) -> None:
     response: JSONObject = {
         "id": "resp_1",
@@ -406,4 +406,4 @@ async def test_what_the_filters_found_is_told_with_the_answer(
 
     metadata = (await provider.complete(HELLO)).metadata or {}
 
-    assert metadata.get("azure:content_filters") == (found if told else None)
+    assert metadata.get("azure:content_filters") == (found if reported else None)

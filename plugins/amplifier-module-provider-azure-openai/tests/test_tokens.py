@@ -126,7 +126,7 @@ def test_a_token_that_has_ended_is_asked_for_again(
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         (["sh", "-c", "exit 3"], "ended with status 3: it says nothing"),
         (
@@ -137,8 +137,8 @@ def test_a_token_that_has_ended_is_asked_for_again(
     ],
     ids=["silent", "told", "missing"],
 )
-async def test_a_command_that_fails_says_so(command: list[str], told: str) -> None:
-    with pytest.raises(AuthenticationError, match=told):
+async def test_a_command_that_fails_says_so(command: list[str], reported: str) -> None:
+    with pytest.raises(AuthenticationError, match=reported):
         await CommandTokens(command, timeout=30).get()
 
 

@@ -38,7 +38,7 @@ def piece(arguments: JSONValue = "", **more: JSONValue) -> JSONObject:
     return said(tool_calls=[{**more, "function": function}])
 
 
-def told(event: JSONValue) -> ServerEvent:
+def reported(event: JSONValue) -> ServerEvent:
     return ServerEvent(data=event if isinstance(event, str) else json.dumps(event))
 
 
@@ -46,7 +46,7 @@ def read(*events: JSONValue) -> tuple[list[Delta], ChatResponse]:
     answer = ChatAnswer(fail=LLMError)
     deltas: list[Delta] = []
     for event in events:
-        deltas += answer.feed(told(event))
+        deltas += answer.feed(reported(event))
     return deltas, answer.finish()
 
 
@@ -198,7 +198,7 @@ def test_a_call_that_names_no_tool_is_an_error_and_never_shown() -> None:
     shown = [
         delta
         for event in (piece("{}", index=0, id="c"), STOP)
-        for delta in answer.feed(told(event))
+        for delta in answer.feed(reported(event))
     ]
 
     assert shown == []
@@ -234,7 +234,7 @@ def test_each_of_many_calls_takes_no_longer_than_each_of_few() -> None:
         answer = ChatAnswer(fail=LLMError)
         began = thread_time()
         for place in range(number):
-            assert list(answer.feed(told(piece("{}", id=f"c{place}", name="add"))))
+            assert list(answer.feed(reported(piece("{}", id=f"c{place}", name="add"))))
         return (thread_time() - began) / number
 
     assert any(seconds(8_000) < 4 * seconds(500) for _ in range(5))

@@ -89,16 +89,16 @@ def test_address_of_environment_shares_environments_key(
 
 def test_it_says_where_it_asks_and_what_its_model_takes() -> None:
     plain = provider(base_url=LOCAL)[0].get_info()
-    told = provider(base_url=LOCAL, model="qwen", context_window=4096, max_tokens=512)[
-        0
-    ].get_info()
+    reported = provider(
+        base_url=LOCAL, model="qwen", context_window=4096, max_tokens=512
+    )[0].get_info()
 
     assert plain.display_name == "Chat completions at 127.0.0.1"
     assert dict(plain.defaults) == {
         "context_window": 128_000,
         "max_output_tokens": 8192,
     }
-    assert dict(told.defaults) == {
+    assert dict(reported.defaults) == {
         "model": "qwen",
         "context_window": 4096,
         "max_output_tokens": 512,
@@ -210,7 +210,7 @@ BLIND: Final = {"id": "blind", "architecture": {"input_modalities": ["text"]}}
         ([{"id": "m", "architecture": 5}], "m", ALL),
         (None, "m", ALL),
     ],
-    ids=["sees", "blind", "unlisted", "only one", "untold", "broken", "no list"],
+    ids=["sees", "blind", "unlisted", "only one", "unrecorded", "broken", "no list"],
 )
 async def test_servers_list_says_what_a_model_takes(
     listing: JSONValue, model: str, taken: Collection[str]

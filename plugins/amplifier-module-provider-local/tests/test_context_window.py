@@ -49,11 +49,11 @@ def test_what_is_sent_is_short_and_the_newest(
 
     sent = fitted(conversation, window)
 
-    first, *kept, last = sent.messages
+    first, *stored, last = sent.messages
     assert first == {"role": "system", "content": "Be brief."}
-    assert kept == [turn.to_json() for turn in turns[len(turns) - len(kept) :]]
-    assert sent.left_out == len(turns) - len(kept)
-    assert kept[:1] == [] or kept[0]["role"] == "user"
+    assert stored == [turn.to_json() for turn in turns[len(turns) - len(stored) :]]
+    assert sent.left_out == len(turns) - len(stored)
+    assert stored[:1] == [] or stored[0]["role"] == "user"
     content = str(last["content"])
     assert content.endswith(question)
     given_ = "\n\n".join(results)
@@ -64,7 +64,7 @@ def test_what_is_sent_is_short_and_the_newest(
     )
     assert given_.startswith(shown)
     assert sent.was_cut == (shown != given_)
-    if kept or shown:
+    if stored or shown:
         total = sum(
             tokens(str(message["content"])) + FRAME for message in sent.messages
         )

@@ -1128,13 +1128,15 @@ async def test_a_long_history_is_cut_to_the_newest_turns(
     [body] = peer.chats()
     sent = body["messages"]
     assert isinstance(sent, list)
-    kept = len(sent) - 2
+    stored = len(sent) - 2
     assert sent[0] == {"role": "system", "content": "Be brief."}
-    assert sent[1:-1] == [{"role": m.role, "content": m.content} for m in turns[-kept:]]
+    assert sent[1:-1] == [
+        {"role": m.role, "content": m.content} for m in turns[-stored:]
+    ]
     assert sent[1]["role"] == "user"
     assert sent[-1] == {"role": "user", "content": "Well?"}
-    assert 2 <= kept < 6
-    assert response.metadata == {"model": "tiny", "messages_left_out": 20 - kept}
+    assert 2 <= stored < 6
+    assert response.metadata == {"model": "tiny", "messages_left_out": 20 - stored}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_every_text_and_list_that_the_model_writes_has_a_limit(
 
 
 @pytest.mark.parametrize(
-    ("given_", "kept"),
+    ("given_", "stored"),
     [
         (
             {"type": "string", "description": "d", "pattern": "x", "minLength": 1},
@@ -146,7 +146,7 @@ def test_every_text_and_list_that_the_model_writes_has_a_limit(
     ],
 )
 def test_a_parameter_is_cut_down_to_simple_terms(
-    given_: JSONValue, kept: JSONObject
+    given_: JSONValue, stored: JSONObject
 ) -> None:
     definitions: JSONObject = {
         "Node": {
@@ -170,7 +170,7 @@ def test_a_parameter_is_cut_down_to_simple_terms(
     assert isinstance(properties, Mapping)
     parameter = properties["p"]
     assert isinstance(parameter, Mapping)
-    assert kept.items() <= parameter.items()
+    assert stored.items() <= parameter.items()
     assert not {"description", "default", "pattern", "$ref"} & parameter.keys()
     assert cut["required"] == ["p"]
 

@@ -265,7 +265,7 @@ async def test_vision_support_is_queried_once_when_needed() -> None:
 @pytest.mark.parametrize(
     ("capabilities", "sees"),
     [(["completion", "vision"], True), (["completion"], False), ([], True)],
-    ids=["vision", "blind", "untold"],
+    ids=["vision", "blind", "unrecorded"],
 )
 async def test_image_of_prompt_is_sent_only_to_models_that_see(
     capabilities: list[JSONValue], sees: bool

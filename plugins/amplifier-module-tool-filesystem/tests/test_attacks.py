@@ -152,7 +152,7 @@ async def test_no_request_reaches_what_is_outside_or_protected(
         }
     )
     given = path.format(root=maze, outside=outside) if "{" in path else path
-    kept = {
+    stored = {
         place: place.read_text()
         for place in (outside / "secret", maze / ".git" / "config", maze / ".env")
     }
@@ -165,7 +165,7 @@ async def test_no_request_reaches_what_is_outside_or_protected(
                 assert "top secret" not in result.get_serialized_output()
                 assert "top secret" not in str(result.content)
 
-    assert {place: place.read_text() for place in kept} == kept
+    assert {place: place.read_text() for place in stored} == stored
     assert os.listdir(outside) == ["secret"]
     assert sorted(os.listdir(outside.parent)) == [
         "outside",

@@ -121,7 +121,7 @@ def events() -> EventRecorder:
 @pytest.fixture
 def states(events: EventRecorder) -> Callable[[], list[str]]:
     """The states of servers that were told of, in their order."""
-    return lambda: [str(told["state"]) for told in events.data(MCP_SERVER)]
+    return lambda: [str(reported["state"]) for reported in events.data(MCP_SERVER)]
 
 
 @pytest.fixture
@@ -260,17 +260,17 @@ class Site:
             def say(self, message: dict[str, object]) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 site.seen.append({**headers, "method": str(message.get("method"))})
-                status, told, data = answer(message, headers)
+                status, reported, data = answer(message, headers)
                 length = str(len(data or b""))
                 self.send_response(status)
                 for name, value in {
                     "Content-Length": "1" if data is None else length,
-                    **told,
+                    **reported,
                 }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.close_connection = (
-                    data is None or told.get("Content-Length", length) != length
+                    data is None or reported.get("Content-Length", length) != length
                 )
                 if data is not None:
                     self.wfile.write(data)

@@ -248,12 +248,14 @@ def special(request: dict, arguments: dict) -> None:  # noqa: C901  # one case f
             unasked = json.loads(sys.stdin.readline())
             say({"jsonrpc": "2.0", "id": "s3", "method": "roots/list"})
             roots = json.loads(sys.stdin.readline())
-            told = [
+            reported = [
                 refused.get("error", {}).get("message"),
                 unasked.get("result") or unasked.get("error", {}).get("message"),
                 roots.get("result"),
             ]
-            answer(request, {"content": [{"type": "text", "text": json.dumps(told)}]})
+            answer(
+                request, {"content": [{"type": "text", "text": json.dumps(reported)}]}
+            )
         case "many" if arguments["text"].isdigit():
             answer(request, {"content": [{}] * int(arguments["text"])})
         case "environment":

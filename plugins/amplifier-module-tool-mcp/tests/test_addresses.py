@@ -89,11 +89,14 @@ async def test_message_over_http_that_is_too_long_fails_call_alone(
     opened: Open, real_server: str, text: Text, failure: Text
 ) -> None:
     async with opened({"s": {"url": real_server}}, max_message_bytes=100_000) as one:
-        told = await failure(one, "mcp__s__large", characters=400_000)
+        reported = await failure(one, "mcp__s__large", characters=400_000)
         assert (
-            "gave no answer that can be used; the call may have had its effect" in told
+            "gave no answer that can be used; the call may have had its effect"
+            in reported
         )
-        assert "more than the 100000 bytes of max_message_bytes; ask for less" in told
+        assert (
+            "more than the 100000 bytes of max_message_bytes; ask for less" in reported
+        )
         assert "counted" in await text(one, "mcp__s__count", to=1)
 
 
@@ -153,7 +156,7 @@ async def test_a_call_is_waited_for_as_long_as_it_may_take(
     """A request that may not take that long, sent while nothing comes of the call, tells that the time is over."""
     monkeypatch.setattr("amplifier_module_tool_mcp.http_transport._SILENT_SECONDS", 0.2)
     called, over = threading.Event(), threading.Event()
-    told: list[str] = []
+    reported: list[str] = []
 
     def answer(message: dict[str, object], _: dict[str, str]) -> Page:
         status, kind, body = hello(message)
@@ -167,14 +170,14 @@ async def test_a_call_is_waited_for_as_long_as_it_may_take(
     async with opened({"s": {"url": site(answer).url}}) as one:
 
         async def call() -> None:
-            told.append(await text(one, "mcp__s__go"))
+            reported.append(await text(one, "mcp__s__go"))
 
         async with anyio.create_task_group() as calls:
             calls.start_soon(call)
             await to_thread.run_sync(called.wait, 10)
             await failure(one, "mcp_resources", server="s")
             over.set()
-    assert told == ["gone"]
+    assert reported == ["gone"]
 
 
 async def test_what_server_asks_without_end_is_answered_up_to_rate(
@@ -246,8 +249,8 @@ async def test_session_that_ended_while_resources_read_is_begun_again(
 
     def answer(message: dict[str, object], headers: dict[str, str]) -> Page:
         if message.get("method") == "initialize":
-            status, told, body = hello(message, session=sessions.pop(0))
-            return status, told, body.replace(b'"tools"', b'"resources"')
+            status, reported, body = hello(message, session=sessions.pop(0))
+            return status, reported, body.replace(b'"tools"', b'"resources"')
         if message.get("method") == "resources/list":
             result = {"resources": [{"uri": "note:///a", "name": "a"}]}
             body = json.dumps(
@@ -278,10 +281,10 @@ async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(
     here = site(lambda message, _: hello(message))
     server = {"url": here.url, "headers": {"Authorization": "Bearer ${SITE_TOKEN}"}}
     async with opened({"s": server}) as one:
-        told = await status(one, "s")
-    assert told["state"] == "refused"
-    assert "the header 'Authorization' holds a line end" in str(told["problem"])
-    assert "very-secret" not in str(told)
+        reported = await status(one, "s")
+    assert reported["state"] == "refused"
+    assert "the header 'Authorization' holds a line end" in str(reported["problem"])
+    assert "very-secret" not in str(reported)
     assert here.seen == []
 
 
@@ -380,9 +383,9 @@ async def test_a_call_without_an_answer_says_whether_it_may_have_run(
         )
     )
     async with opened({"s": {"url": here.url}}) as one:
-        told = await failure(one, "mcp__s__go")
-    assert ("may have had its effect" in told) is may_have_run
-    assert ("did not carry the call out" in told) is not may_have_run
+        reported = await failure(one, "mcp__s__go")
+    assert ("may have had its effect" in reported) is may_have_run
+    assert ("did not carry the call out" in reported) is not may_have_run
 
 
 async def test_a_server_that_is_gone_did_not_carry_the_call_out(
@@ -391,9 +394,9 @@ async def test_a_server_that_is_gone_did_not_carry_the_call_out(
     here = site(lambda message, _: hello(message))
     async with opened({"s": {"url": here.url}}) as one:
         here.close()
-        told = await failure(one, "mcp__s__go")
-    assert "did not carry the call out" in told
-    assert "may have had" not in told
+        reported = await failure(one, "mcp__s__go")
+    assert "did not carry the call out" in reported
+    assert "may have had" not in reported
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])

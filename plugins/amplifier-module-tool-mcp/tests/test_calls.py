@@ -122,9 +122,9 @@ async def test_a_failure_that_the_server_reports_is_a_failure(
     opened: Open, failure: Text, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted()}) as one:
-        told = await failure(one, "mcp__s__fail")
-        assert told.startswith("the server reports a failure:\n<untrusted-content")
-        assert "it is broken" in told
+        reported = await failure(one, "mcp__s__fail")
+        assert reported.startswith("the server reports a failure:\n<untrusted-content")
+        assert "it is broken" in reported
 
 
 async def test_only_what_a_server_says_against_itself_counts(
@@ -132,11 +132,11 @@ async def test_only_what_a_server_says_against_itself_counts(
 ) -> None:
     """A hint that a tool only reads allows nothing; one that it changes something is believed."""
     async with opened({"s": scripted()}) as one:
-        told = {
+        reported = {
             name: getattr(one.coordinator.tools[f"mcp__s__{name}"], "read_only", None)
             for name in ("show", "echo", "change")
         }
-        assert told == {"show": None, "echo": None, "change": False}
+        assert reported == {"show": None, "echo": None, "change": False}
         assert getattr(one.coordinator.tools["mcp__s__show"], "effects", None) is None
 
 
@@ -167,20 +167,25 @@ async def test_progress_that_is_no_number_is_none(
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "reported"),
     [("twice", "first"), ("noise", "after noise"), ("flood", "after the flood")],
 )
 async def test_what_nobody_asked_for_does_no_harm(
-    opened: Open, mode: str, told: str, text: Text, status: Status, scripted: Scripted
+    opened: Open,
+    mode: str,
+    reported: str,
+    text: Text,
+    status: Status,
+    scripted: Scripted,
 ) -> None:
     async with opened({"s": scripted(mode)}) as one:
-        assert await text(one, "mcp__s__echo", text="x") == told
-        assert await text(one, "mcp__s__echo", text="x") == told
+        assert await text(one, "mcp__s__echo", text="x") == reported
+        assert await text(one, "mcp__s__echo", text="x") == reported
         assert (await status(one, "s"))["state"] == "ready"
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "reported"),
     [
         (
             "no-result",
@@ -199,12 +204,12 @@ async def test_what_nobody_asked_for_does_no_harm(
     ],
 )
 async def test_a_call_that_fails_says_why(
-    opened: Open, mode: str, told: str, failure: Text, scripted: Scripted
+    opened: Open, mode: str, reported: str, failure: Text, scripted: Scripted
 ) -> None:
     async with opened(
         {"s": scripted(mode, call_timeout=0.3 if mode == "wrong-id" else 20)}
     ) as one:
-        assert told in await failure(one, "mcp__s__echo", text="x")
+        assert reported in await failure(one, "mcp__s__echo", text="x")
 
 
 async def test_sampling_is_refused_nobody_is_asked_and_roots_are_told(
@@ -236,7 +241,7 @@ class Person:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reported"),
     [
         ({"name": "Ann"}, {"action": "accept", "content": {"name": "Ann"}}),
         (None, {"action": "decline"}),
@@ -244,7 +249,7 @@ class Person:
     ],
 )
 async def test_what_a_server_asks_in_a_call_is_asked_for_that_call(
-    opened: Open, text: Text, scripted: Scripted, answer: JSONValue, told: JSONValue
+    opened: Open, text: Text, scripted: Scripted, answer: JSONValue, reported: JSONValue
 ) -> None:
     person = Person(answer)
     async with opened({"s": scripted("asks", call_timeout=0.5)}) as one:
@@ -254,7 +259,7 @@ async def test_what_a_server_asks_in_a_call_is_asked_for_that_call(
         again = json.loads(await text(one, "mcp__s__echo", text="x"))[1]
     (question, _) = person.asked
 
-    assert heard == again == told
+    assert heard == again == reported
     assert not question.is_repeatable
     assert question.tool_name == "mcp__s__echo"
     assert question.details["tool_input"] == {"text": "x"}

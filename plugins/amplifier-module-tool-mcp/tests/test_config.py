@@ -94,11 +94,11 @@ async def test_the_person_is_told_once_what_cannot_be_used() -> None:
         await session.execute("hello")
         await session.execute("again")
 
-    told = [
+    reported = [
         shown.message for shown in display.messages if "MCP server" in shown.message
     ]
-    assert len(told) == 1
-    assert told[0].startswith("MCP server 's' cannot be used: there is no program")
+    assert len(reported) == 1
+    assert reported[0].startswith("MCP server 's' cannot be used: there is no program")
 
 
 async def test_without_a_task_group_the_mount_says_what_to_write() -> None:

@@ -45,22 +45,24 @@ async def test_a_server_that_fails_leaves_the_others_alone(
     }
     async with opened(servers) as one:
         assert await text(one, "mcp__good__echo", text="x") == "x"
-        told = {name: (await status(one, name)) for name in servers}
-        assert {name: entry["state"] for name, entry in told.items()} == {
+        reported = {name: (await status(one, name)) for name in servers}
+        assert {name: entry["state"] for name, entry in reported.items()} == {
             "good": "ready",
             "exits": "failed",
             "missing": "failed",
             "no-folder": "refused",
             "unset": "refused",
         }
-        problem = str(told["exits"]["problem"])
+        problem = str(reported["exits"]["problem"])
         assert "it ended with code 1; its last output: no database" in problem
         assert problem.startswith("<untrusted-content")
         assert "there is no program 'no-such-program-anywhere'" in str(
-            told["missing"]["problem"]
+            reported["missing"]["problem"]
         )
-        assert "nowhere does not exist" in str(told["no-folder"]["problem"])
-        assert "NO_SUCH_VARIABLE_ANYWHERE is not set" in str(told["unset"]["problem"])
+        assert "nowhere does not exist" in str(reported["no-folder"]["problem"])
+        assert "NO_SUCH_VARIABLE_ANYWHERE is not set" in str(
+            reported["unset"]["problem"]
+        )
 
 
 async def test_server_silent_is_waited_for_no_longer_than_configured(
@@ -97,14 +99,14 @@ async def test_a_server_that_died_is_told_of_and_waited_with(
     async with opened({"s": scripted("dies")}) as one:
         assert "ended the connection" in await failure(one, "mcp__s__echo", text="x")
         await until(lambda: states() == ["ready", "failed"])
-        told = await failure(one, "mcp__s__echo", text="x")
-        assert told.startswith("the MCP server 's' cannot be used")
+        reported = await failure(one, "mcp__s__echo", text="x")
+        assert reported.startswith("the MCP server 's' cannot be used")
         assert (
             "<untrusted-content"
-            in told.split("it ended with code 3; its last output:")[0]
+            in reported.split("it ended with code 3; its last output:")[0]
         )
-        assert "sk-ant-api03" not in told
-        assert "it is retried in 30 s" in told
+        assert "sk-ant-api03" not in reported
+        assert "it is retried in 30 s" in reported
         assert len(noted("started")) == 1
 
 
@@ -153,11 +155,12 @@ async def test_a_message_that_is_too_long_fails_its_call_alone(
     opened: Open, mode: str, text: Text, failure: Text, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted(mode)}, max_message_bytes=100_000) as one:
-        told = await failure(one, "mcp__s__change", bytes=300_000)
-        assert "it sent a message of 300" in told
-        assert "more than the 100000 of max_message_bytes; ask for less" in told
+        reported = await failure(one, "mcp__s__change", bytes=300_000)
+        assert "it sent a message of 300" in reported
+        assert "more than the 100000 of max_message_bytes; ask for less" in reported
         assert (
-            "gave no answer that can be used; the call may have had its effect" in told
+            "gave no answer that can be used; the call may have had its effect"
+            in reported
         )
         assert await text(one, "mcp__s__change", bytes=5) == "aaaaa"
 
@@ -180,9 +183,9 @@ async def test_a_message_of_very_many_values_fails_its_call_alone(
     noted: Noted,
 ) -> None:
     async with opened({"s": scripted("many")}) as one:
-        told = await failure(one, "mcp__s__echo", text=number)
-        assert why in told
-        assert len(told) < 1000
+        reported = await failure(one, "mcp__s__echo", text=number)
+        assert why in reported
+        assert len(reported) < 1000
         # one value
         assert (await text(one, "mcp__s__echo", text='[{,"' * 50_000)).startswith("[{,")
         assert len(noted("started")) == 1
@@ -216,11 +219,11 @@ async def test_a_long_text_is_cut_and_its_size_is_told(
     opened: Open, text: Text, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted()}, max_result_chars=1000) as one:
-        told = await text(one, "mcp__s__change", bytes=5000)
-        assert told.startswith(
+        reported = await text(one, "mcp__s__change", bytes=5000)
+        assert reported.startswith(
             "a" * 500 + "\n[... 4000 of 5000 characters are left out here ...]\n"
         )
-        assert len(told) < 1100
+        assert len(reported) < 1100
 
 
 async def test_servers_error_output_is_in_log_redacted_and_bounded(
@@ -247,9 +250,9 @@ async def test_a_server_that_lists_without_end_is_stopped(
     opened: Open, status: Status, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted("endless")}, max_tools=3) as one:
-        told = await status(one, "s")
-        assert told["tools"] == 3
-        assert told["held_back"] == dict.fromkeys(
+        reported = await status(one, "s")
+        assert reported["tools"] == 3
+        assert reported["held_back"] == dict.fromkeys(
             ["show", "change"], "the server has more than 3 tools (max_tools)"
         )
 

@@ -205,9 +205,9 @@ async def test_a_damaged_store_offers_nothing_and_says_so(
         store.write_text(content)
         store.chmod(0o600)
         async with opened({"s": scripted()}) as one:
-            told = await status(one, "s")
-            assert told["tools"] == 0
-            assert "cannot be read" in str(told["held_back"])
+            reported = await status(one, "s")
+            assert reported["tools"] == 0
+            assert "cannot be read" in str(reported["held_back"])
 
 
 async def test_a_store_that_cannot_be_written_is_told(
@@ -222,9 +222,9 @@ async def test_a_store_that_cannot_be_written_is_told(
 
     monkeypatch.setattr("amplifier_kit.files.private.write_atomically", refuse)
     async with opened({"s": scripted()}) as one:
-        told = await status(one, "s")
-        assert told["tools"] == 5
-        assert "cannot be remembered" in str(told["warning"])
+        reported = await status(one, "s")
+        assert reported["tools"] == 5
+        assert "cannot be remembered" in str(reported["warning"])
 
 
 async def test_the_store_is_private(
@@ -322,9 +322,9 @@ async def test_what_cannot_be_remembered_holds_within_the_session(
     async with opened({"s": scripted("changes")}) as one:
         await text(one, "mcp__s__echo", text=json.dumps([EVIL]))
         await until(lambda: "mcp__s__echo" not in one.coordinator.tools)
-        told = await status(one, "s")
-        assert "not the one that was agreed to" in str(told["held_back"])
-        assert "cannot be remembered" in str(told["warning"])
+        reported = await status(one, "s")
+        assert "not the one that was agreed to" in str(reported["held_back"])
+        assert "cannot be remembered" in str(reported["warning"])
 
 
 async def test_a_listing_that_is_not_the_protocols_fails_the_server(
@@ -332,9 +332,9 @@ async def test_a_listing_that_is_not_the_protocols_fails_the_server(
 ) -> None:
     tools_at(note).write_text(json.dumps([{**ECHO, "inputSchema": {"type": "array"}}]))
     async with opened({"s": scripted("good")}) as one:
-        told = await status(one, "s")
-        assert told["state"] == "failed"
-        assert "validation error" in str(told["problem"])
+        reported = await status(one, "s")
+        assert reported["state"] == "failed"
+        assert "validation error" in str(reported["problem"])
 
 
 async def test_descriptions_hide_nothing_and_pretend_nothing(

@@ -53,8 +53,8 @@ async def test_a_plugin_s_broken_file_says_so(
     file.parent.mkdir(parents=True)
     file.write_text("{")
     async with opened() as session:
-        told = await status(session, f"broken-{file.name}")
-    assert told["state"] == "refused"
+        reported = await status(session, f"broken-{file.name}")
+    assert reported["state"] == "refused"
 
 
 async def test_a_changed_plugin_s_servers_are_refused(
@@ -68,9 +68,9 @@ async def test_a_changed_plugin_s_servers_are_refused(
     (plugin / "more.sh").write_text("exit 0")
 
     async with opened() as session:
-        told = await status(session, "evil-one")
-    assert (told["state"], told["declared_by"]) == ("refused", "plugin")
-    assert "amplifier plugin update evil" in str(told)
+        reported = await status(session, "evil-one")
+    assert (reported["state"], reported["declared_by"]) == ("refused", "plugin")
+    assert "amplifier plugin update evil" in str(reported)
 
 
 @pytest.mark.process
@@ -109,9 +109,9 @@ async def test_two_plugins_servers_of_one_name_are_refused(
         server = {name: {"command": "touch", "args": ["ran"]}}
         (home / "plugins" / folder / ".mcp.json").write_text(json.dumps(server))
     async with opened() as session:
-        told = await status(session, "a-b-c")
-    assert told["state"] == "refused"
-    assert "two plugins have a server that is called so" in str(told)
+        reported = await status(session, "a-b-c")
+    assert reported["state"] == "refused"
+    assert "two plugins have a server that is called so" in str(reported)
 
 
 async def test_a_project_s_plugins_bring_none(opened: Open, work: Path) -> None:
@@ -120,5 +120,5 @@ async def test_a_project_s_plugins_bring_none(opened: Open, work: Path) -> None:
     server = {"mcpServers": {"evil": {"command": "touch", "args": ["evil"]}}}
     (plugin / ".mcp.json").write_text(json.dumps(server))
     async with opened() as session:
-        told = await session.coordinator.tools["mcp_status"].execute({})
-    assert told.output == {"servers": []}
+        reported = await session.coordinator.tools["mcp_status"].execute({})
+    assert reported.output == {"servers": []}

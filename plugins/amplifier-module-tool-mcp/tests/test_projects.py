@@ -17,7 +17,7 @@ import pytest
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import MockApprovalSystem
 from amplifier.testing.people import AskedQuestion
-from amplifier_kit.trust import TrustStore, judge_project
+from amplifier_kit.trust import TrustStore, evaluate_project
 from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
@@ -68,11 +68,11 @@ async def test_nothing_runs_before_it_is_trusted(
         web={"url": "http://127.0.0.1:9/"},
     )
     async with opened({"own": scripted()}) as one:
-        told = await status(one, "p")
-        assert told["state"] == "refused"
+        reported = await status(one, "p")
+        assert reported["state"] == "refused"
         assert (
             "nobody trusted the mcp of this folder yet; a person agrees to it with mcp_accept"
-            in str(told["problem"])
+            in str(reported["problem"])
         )
         assert (await status(one, "web"))["state"] == "refused"
         assert await text(one, "mcp__own__echo", text="x") == "x"
@@ -259,9 +259,9 @@ async def test_what_cannot_be_told_for_certain_is_never_trusted(
     declare(work, p=place(work))
     async with opened(approval=MockApprovalSystem("Agree")) as one:
         await call(one, "mcp_accept", server="p")
-        told = await status(one, "p")
-        assert told["state"] == "refused"
-        assert why in str(told["problem"])
+        reported = await status(one, "p")
+        assert reported["state"] == "refused"
+        assert why in str(reported["problem"])
 
 
 @ONE_BACKEND
@@ -352,7 +352,7 @@ def test_what_its_script_runs_in_turn_is_trusted_with_it(
     (work / "tools/lib/helper.py").touch()
     declare(work, p=server)
     project, store = ProjectServers(work), TrustStore.in_home()
-    store.grant(judge_project(store, work, "mcp"))
+    store.grant(evaluate_project(store, work, "mcp"))
     _, found = project.look()
     assert found is not None
     assert (found.reason, found.trusted) == ("", True)

@@ -36,11 +36,11 @@ async def test_the_time_is_told(opened: Open, text: Text, failure: Text) -> None
     async with opened(
         {"time": {"command": sys.executable, "args": ["-m", "mcp_server_time"]}}
     ) as one:
-        told = json.loads(
+        reported = json.loads(
             await text(one, "mcp__time__get_current_time", timezone="Asia/Tokyo")
         )
-        assert told["timezone"] == "Asia/Tokyo"
-        assert told["datetime"].endswith("+09:00")
+        assert reported["timezone"] == "Asia/Tokyo"
+        assert reported["datetime"].endswith("+09:00")
         assert "Invalid timezone" in await failure(
             one, "mcp__time__get_current_time", timezone="Mars/Olympus"
         )

@@ -129,10 +129,12 @@ async def test_answer_that_cannot_be_had_says_that_call_may_have_run(
 ) -> None:
     here = calling(first, *rest)
     async with opened({"s": {"url": here.url}}) as one:
-        told = await failure(one, "mcp__s__go")
+        reported = await failure(one, "mcp__s__go")
 
-    assert "gave no answer that can be used; the call may have had its effect" in told
-    assert "its stream of events ended without an answer" in told
+    assert (
+        "gave no answer that can be used; the call may have had its effect" in reported
+    )
+    assert "its stream of events ended without an answer" in reported
     assert len([asked for asked in here.seen if "last-event-id" in asked]) == asks
 
 

@@ -236,8 +236,8 @@ async def test_an_untrusted_text_cannot_end_its_marks(project: Path, text: str) 
             {"skill_name": "tides"},
             {"skill_name": "tides", "file": "more.md"},
         ):
-            told = await output(session, **arguments)
-            content = str(told.get("content", told.get("description")))
+            reported = await output(session, **arguments)
+            content = str(reported.get("content", reported.get("description")))
             assert content.splitlines()[-1].startswith('</untrusted-content id="')
             assert text not in "\n".join(content.splitlines()[:-1])
 

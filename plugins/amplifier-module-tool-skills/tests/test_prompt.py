@@ -21,7 +21,7 @@ from amplifier.testing import (
 from amplifier_module_tool_skills import Skills
 from amplifier_module_tool_skills.prompt import HEAD, catalogue, listing
 from amplifier_module_tool_skills.skill_folders import Skill, SkillHead
-from amplifier_module_tool_skills.skill_folders.files import JudgedFiles
+from amplifier_module_tool_skills.skill_folders.files import TrustedSkillFiles
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
@@ -261,7 +261,10 @@ async def test_the_list_keeps_to_the_plans_limit_of_injections(
 def skill(name: str, description: str) -> Skill:
     head = SkillHead(name=name, description=description)
     return Skill(
-        head=head, folder=Path("/s") / name, source="person", files=JudgedFiles({})
+        head=head,
+        folder=Path("/s") / name,
+        source="person",
+        files=TrustedSkillFiles({}),
     )
 
 
@@ -272,10 +275,10 @@ def test_a_list_has_room_and_is_the_same_each_time(
 ) -> None:
     skills = [skill(f"s{index}", "x" * length) for index, length in enumerate(lengths)]
 
-    text = catalogue(skills, most_skills=50, most=most)
+    text = catalogue(skills, most_skills=50, limit=most)
 
     assert len(text) <= most
-    assert text == catalogue(skills, most_skills=50, most=most)
+    assert text == catalogue(skills, most_skills=50, limit=most)
     assert bool(text) == bool(listing(skills, most - len(HEAD) - 100).entries)
     for shown, description in listing(skills, most).entries:
         assert description == shown.head.description or description.endswith("…")

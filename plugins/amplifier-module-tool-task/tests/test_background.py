@@ -191,8 +191,8 @@ async def test_the_person_is_informed_when_it_ends(opened: Open) -> None:
         assert not stage.team.events.data("user:notification")
         await stage.ended()
 
-    (told,) = stage.team.events.data("user:notification")
-    assert told["message"] == (
+    (reported,) = stage.team.events.data("user:notification")
+    assert reported["message"] == (
         "The agent 'finder' has ended. The model reads of it in the next turn."
     )
 

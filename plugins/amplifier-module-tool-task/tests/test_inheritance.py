@@ -51,7 +51,7 @@ HISTORY: tuple[MessageDict, ...] = (
 )
 
 
-def kept(made: Team, agent: str = "finder") -> list[tuple[str, str]]:
+def stored(made: Team, agent: str = "finder") -> list[tuple[str, str]]:
     """What the agent begins with, without the note on top and its own task."""
     messages = made.said(agent)
     assert messages[0][1].startswith("[Background: ")
@@ -138,7 +138,7 @@ async def test_an_agent_begins_with_so_much_of_the_conversation(
     async with made.session as session:
         await session.execute("Third?")
 
-    assert [text for _, text in kept(made)] == expected
+    assert [text for _, text in stored(made)] == expected
     history = [message.to_dict() for message in made.requests("finder")[0].messages]
     assert diagnose(history) == ()
 
@@ -163,7 +163,7 @@ async def test_what_a_tool_returned_keeps_its_role(team: Build) -> None:
             context_scope="full",
         )
 
-    roles = {text: role for role, text in kept(made)}
+    roles = {text: role for role, text in stored(made)}
     assert (roles["seen"], roles["answered"], roles["First?"], roles["First."]) == (
         "tool",
         "tool",
@@ -213,9 +213,9 @@ async def test_long_messages_are_inherited_by_their_head_and_tail(team: Build) -
             context_scope="full",
         )
 
-    for _, text in kept(made):
+    for _, text in stored(made):
         assert len(text) < 400
-    assert "[4,700 of 5,000 characters are left out here]" in kept(made)[0][1]
+    assert "[4,700 of 5,000 characters are left out here]" in stored(made)[0][1]
 
 
 async def test_the_newest_turns_that_fit_are_inherited_whole(team: Build) -> None:
@@ -232,7 +232,7 @@ async def test_the_newest_turns_that_fit_are_inherited_whole(team: Build) -> Non
     async with made.session:
         await made.call(agent="finder", instruction="Find it.", inherit_context="all")
 
-    assert [text[:3].strip() for _, text in kept(made)] == [
+    assert [text[:3].strip() for _, text in stored(made)] == [
         "q17",
         "a17",
         "q18",
@@ -268,7 +268,7 @@ async def test_of_turn_too_long_prompt_and_last_steps_are_inherited(
             context_scope="full",
         )
 
-    texts = [text for _, text in kept(made)]
+    texts = [text for _, text in stored(made)]
     assert texts[0] == "Do it all."
     assert texts[-2] == "step 49"
     assert 2 < len(texts) < 12
@@ -322,7 +322,7 @@ async def test_images_thinking_and_what_hooks_said_are_not_inherited(
             context_scope="full",
         )
 
-    assert kept(made) == [
+    assert stored(made) == [
         ("user", "What is this?\n[an image is not shown]"),
         ("assistant", "A cat."),
     ]
@@ -395,7 +395,7 @@ async def test_results_in_blocks_are_inherited_one_by_one(team: Build) -> None:
             context_scope="full",
         )
 
-    assert [text for role, text in kept(made) if role == "tool"] == [
+    assert [text for role, text in stored(made) if role == "tool"] == [
         "text",
         '{"a": 1}',
         "in a block",
@@ -444,7 +444,7 @@ def test_whatever_the_history_what_is_inherited_can_be_sent(
     most: int,
 ) -> None:
     shown = inherited(
-        messages, Form(scope=scope, tool="task", most=50), turns=turns, most=most
+        messages, Form(scope=scope, tool="task", limit=50), turns=turns, limit=most
     )
 
     assert diagnose(shown) == ()
@@ -456,7 +456,7 @@ def test_whatever_the_history_what_is_inherited_can_be_sent(
         assert all(isinstance(message["content"], str) for message in shown)
     assert (
         inherited(
-            messages, Form(scope=scope, tool="task", most=50), turns=turns, most=most
+            messages, Form(scope=scope, tool="task", limit=50), turns=turns, limit=most
         )
         == shown
     )

@@ -432,14 +432,14 @@ async def test_a_person_sees_what_agents_and_their_agents_were_denied(
         modules={"hooks-refuse": refuse},
         plan={"hooks": ["hooks-watch", "hooks-refuse"]},
     )
-    told: list[str] = []
+    reported: list[str] = []
     with anyio.fail_after(10):
         async with made.session as session, session.stream("Go.") as events:
             async for event in events:
                 if isinstance(event, ToolOutput):
-                    told += event.text.splitlines()
+                    reported += event.text.splitlines()
 
-    assert told == [
+    assert reported == [
         "boss: look: Denied by decide: not here",
         "boss: finder: look: Denied by decide: not here",
     ]

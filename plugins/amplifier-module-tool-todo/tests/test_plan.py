@@ -63,7 +63,7 @@ async def todo(
     return result
 
 
-async def kept(session: AmplifierSession) -> list[str]:
+async def stored(session: AmplifierSession) -> list[str]:
     todos = todos_of(session.coordinator)
     assert todos is not None
     return [item.content for item in await todos.items()]
@@ -110,7 +110,7 @@ async def test_the_last_of_several_plans_in_one_answer_counts(folder: Path) -> N
 
     async with build(folder, answer(*calls), "Done.") as session:
         await session.execute("Plan it.")
-        assert await kept(session) == ["Step 7"]
+        assert await stored(session) == ["Step 7"]
 
 
 async def test_several_items_in_progress_are_taken_with_a_warning(folder: Path) -> None:
@@ -158,7 +158,7 @@ async def test_a_plan_that_does_not_fit_leaves_the_old_one(
         )
 
         assert problem in str(result)
-        assert await kept(session) == ["Read", "Write", "Test"]
+        assert await stored(session) == ["Read", "Write", "Test"]
 
 
 async def test_the_configuration_says_how_many_items_there_may_be(folder: Path) -> None:
@@ -167,7 +167,7 @@ async def test_the_configuration_says_how_many_items_there_may_be(folder: Path) 
     async with build(folder, answer(many), "Done.", config={"max_items": 1}) as session:
         await session.execute("Plan it.")
 
-        assert await kept(session) == []
+        assert await stored(session) == []
         assert "todos" in str(
             (await session.coordinator.context.get_messages())[2]["content"]
         )
@@ -177,7 +177,7 @@ async def test_a_resumed_session_has_its_plan(folder: Path) -> None:
     async with build(folder) as session:
         await todo(session, "create", todos=PLAN)
     async with build(folder) as again:
-        assert await kept(again) == ["Read", "Write", "Test"]
+        assert await stored(again) == ["Read", "Write", "Test"]
 
     file = folder / "sessions" / "s1" / "todos.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -189,24 +189,24 @@ async def test_another_session_has_a_plan_of_its_own(folder: Path) -> None:
     async with build(folder) as session:
         await todo(session, "create", todos=PLAN)
         async with build(folder, session_id="child/../s1") as other:
-            assert await kept(other) == []
+            assert await stored(other) == []
             await todo(other, "create", todos=[step("Mine")])
-        assert await kept(session) == ["Read", "Write", "Test"]
+        assert await stored(session) == ["Read", "Write", "Test"]
 
 
 async def test_a_plan_lives_in_memory_where_there_is_no_folder() -> None:
     async with build(None) as session:
         await todo(session, "create", todos=PLAN)
-        assert await kept(session) == ["Read", "Write", "Test"]
+        assert await stored(session) == ["Read", "Write", "Test"]
     async with build(None) as again:
-        assert await kept(again) == []
+        assert await stored(again) == []
 
 
 async def test_a_plan_that_is_not_to_be_kept_leaves_no_file(folder: Path) -> None:
     async with build(folder, config={"keep": False}) as session:
         await todo(session, "create", todos=PLAN)
     async with build(folder, config={"keep": False}) as again:
-        assert await kept(again) == []
+        assert await stored(again) == []
 
     assert not folder.exists()
 
@@ -214,11 +214,11 @@ async def test_a_plan_that_is_not_to_be_kept_leaves_no_file(folder: Path) -> Non
 async def test_a_secret_in_a_plan_is_not_written_down(folder: Path) -> None:
     async with build(folder) as session:
         await todo(session, "create", todos=[step("Log in with password=h4Xk9-Qz7vR2")])
-        assert await kept(session) == ["Log in with password=h4Xk9-Qz7vR2"]
+        assert await stored(session) == ["Log in with password=h4Xk9-Qz7vR2"]
 
     assert "h4Xk9" not in (folder / "sessions" / "s1" / "todos.json").read_text()
     async with build(folder) as again:
-        assert await kept(again) == ["Log in with password=[REDACTED:password]"]
+        assert await stored(again) == ["Log in with password=[REDACTED:password]"]
 
 
 async def test_a_text_that_grows_with_its_redaction_is_cut(folder: Path) -> None:
@@ -227,7 +227,7 @@ async def test_a_text_that_grows_with_its_redaction_is_cut(folder: Path) -> None
     async with build(folder) as session:
         await todo(session, "create", todos=[step(text, active="Logging in")])
     async with build(folder) as again:
-        (content,) = await kept(again)
+        (content,) = await stored(again)
 
     assert (len(content), "h4Xk9" in content) == (500, False)
 
@@ -236,8 +236,8 @@ async def test_a_plan_is_read_once_however_many_ask_at_once(folder: Path) -> Non
     async with build(folder) as session:
         async with anyio.create_task_group() as group:
             for _ in range(3):
-                group.start_soon(kept, session)
-        assert await kept(session) == []
+                group.start_soon(stored, session)
+        assert await stored(session) == []
 
 
 async def test_a_call_outside_a_turn_is_told_which_actions_there_are(
@@ -284,7 +284,7 @@ async def test_plan_that_cannot_be_kept_serves_session_and_says_so(
 
     async with build(folder) as session:
         created = await todo(session, "create", todos=PLAN)
-        assert await kept(session) == ["Read", "Write", "Test"]
+        assert await stored(session) == ["Read", "Write", "Test"]
 
     assert isinstance(created.output, dict)
     assert "is not stored for a later session" in str(created.output["warning"])
@@ -332,9 +332,9 @@ async def test_any_text_is_kept_by_the_stated_rule(folder: Path, text: str) -> N
     async with build(folder) as session:
         result = await todo(session, "create", todos=[step(text, active="At work")])
         assert result.success
-        here = await kept(session)
+        here = await stored(session)
     async with build(folder) as again:
-        assert await kept(again) == here
+        assert await stored(again) == here
 
     assert here[0].isprintable()
     assert "\ud800" not in here[0]

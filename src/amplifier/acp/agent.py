@@ -24,7 +24,7 @@ from amplifier.acp.params import (
 from amplifier.acp.prompts import read_prompt
 from amplifier.acp.session import AcpSession
 from amplifier.acp.session_editor import SessionEditor
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.later_turns import LaterTurn, left_turn
 from amplifier.app.sessions.selection import (
@@ -124,8 +124,8 @@ class AcpAgent:
 
     async def _authenticate(self, params: JSONObject) -> Reply:
         method = text_param(params, "methodId")
-        told = f"methodId: there is no method {one_line(method, 60)!r}; keys are set with 'amplifier init'"
-        raise RpcError(INVALID_PARAMS, told)
+        problem = f"methodId: there is no method {one_line(method, 60)!r}; keys are set with 'amplifier init'"
+        raise RpcError(INVALID_PARAMS, problem)
 
     async def _new(self, params: JSONObject) -> Reply:
         selector = SessionSelector(keep=self.keep)
@@ -161,8 +161,8 @@ class AcpAgent:
         if wanted in self._sessions or wanted in self._opening:
             raise RpcError(INVALID_REQUEST, "the session is open already")
         if len(self._sessions) + len(self._opening) >= _MAX_SESSIONS:
-            told = f"{_MAX_SESSIONS} sessions are open; close one"
-            raise RpcError(INVALID_REQUEST, told)
+            message = f"{_MAX_SESSIONS} sessions are open; close one"
+            raise RpcError(INVALID_REQUEST, message)
         ticket = wanted or f"new-{id(params)}"
         self._opening.add(ticket)
         try:
@@ -183,7 +183,7 @@ class AcpAgent:
                 editor=SessionEditor(
                     partial(self._send, session_id),
                     partial(self._ask, session_id),
-                    selected.composition.places,
+                    selected.composition.dirs,
                 ),
                 is_replayed=is_replayed,
                 later=later,
@@ -195,28 +195,28 @@ class AcpAgent:
         return session
 
     def _select(self, folder: Path, selector: SessionSelector) -> SelectedSession:
-        places = Places.find(folder)
+        dirs = AppDirs.find(folder)
         options = self.options
         if selector.resume is not None:
             # By its whole id: a name or a beginning is for people to type.
-            stored = ProjectSessions.of(places).session(selector.resume)
+            stored = ProjectSessions.of(dirs).session(selector.resume)
             if stored is None:
-                told = "sessionId: there is no such session of this folder"
-                raise RpcError(_RESOURCE_NOT_FOUND, told)
+                problem = "sessionId: there is no such session of this folder"
+                raise RpcError(_RESOURCE_NOT_FOUND, problem)
             # What it is made of is recorded; the flags are about new sessions.
             if not self.with_current_plan:
                 options = attrs.evolve(options, profile=None, file=None)
-        return select_session(options, selector, places)
+        return select_session(options, selector, dirs)
 
     async def _list(self, params: JSONObject) -> Reply:
-        places = Places.find(
+        dirs = AppDirs.find(
             folder_param(params, "cwd") if params.get("cwd") is not None else None
         )
         cursor = optional_text(params, "cursor") or "0"
         if not cursor.isdecimal() or len(cursor) > 9:
             raise refused("cursor", "what an earlier list returned")
         first = int(cursor)
-        every = await to_thread.run_sync(ProjectSessions.of(places).all)
+        every = await to_thread.run_sync(ProjectSessions.of(dirs).all)
         # Sessions of one tool call are no conversations.
         found = [each for each in every if each.record.command is None]
         page = found[first : first + _PAGE]

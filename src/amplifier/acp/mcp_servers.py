@@ -35,8 +35,8 @@ class EditorServers:
         if not self.servers:
             return composition, []
         if find_spec(_PACKAGE) is None:
-            told = "The editor's MCP servers are not used; install amplifier-module-tool-mcp."
-            return composition, [told]
+            message = "The editor's MCP servers are not used; install amplifier-module-tool-mcp."
+            return composition, [message]
         config: JSONObject = {"home_file": False, "project_file": False}
         own: JSONObject = {}
         for entry in entries(composition.plan, "tools"):

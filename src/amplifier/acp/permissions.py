@@ -59,7 +59,7 @@ async def choose(
     offered: list[JSONValue] = [
         {
             "optionId": str(number),
-            "name": one_line(escaped(name, kept="")),
+            "name": one_line(escaped(name, allowed="")),
             "kind": kind(name),
         }
         for number, name in enumerate(options)

@@ -106,8 +106,8 @@ class AcpSession:
             Exception: whatever ended the turn.
         """
         if self._turn is not None:
-            told = "a prompt runs in this session; wait for its end, or cancel it"
-            raise RpcError(INVALID_REQUEST, told)
+            problem = "a prompt runs in this session; wait for its end, or cancel it"
+            raise RpcError(INVALID_REQUEST, problem)
         if self.closed.is_set():
             raise RpcError(INVALID_REQUEST, "the session is closed")
         if self._waiting is not None:
@@ -191,7 +191,7 @@ class AcpSession:
         self._registry, problems = await make_registry(talk)
         selected = self.selected.notices if self.later is None else ()
         for line in (*selected, *opening_notices(opened), *problems):
-            await self.editor.tell(line)
+            await self.editor.report(line)
         if self.is_replayed and self.later is None:
             for update in replayed(await talk.said(), self.editor.view(opened)):
                 await self.editor.send(update)
@@ -222,8 +222,8 @@ class AcpSession:
         else:
             answer = await self._command(line)
             if not isinstance(answer, CommandPrompt):
-                told = updates.view.redactor.redact_text(answer.text)
-                await self.editor.send(chunk("agent_message_chunk", told))
+                text = updates.view.redactor.redact_text(answer.text)
+                await self.editor.send(chunk("agent_message_chunk", text))
                 return "end_turn"
             made, typed = answer, line.arguments
         prompt = asked.prompt._replace(text=made.text)

@@ -12,7 +12,7 @@ from amplifier.acp.permissions import AskEditor
 from amplifier.acp.tool_calls import CallView
 from amplifier.acp.updates import Send, TurnUpdates, chunk, plan_of
 from amplifier.app.commands.modes import MODES, ModeName, SessionModes
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.opened import OpenSession
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, redactor_of
 from amplifier_kit.rpc.frames import INVALID_PARAMS, RpcError
@@ -102,12 +102,12 @@ class SessionEditor:
     Args:
         send: sends an update.
         ask: asks for a permission.
-        places: where the session works.
+        dirs: where the session works.
     """
 
     send: Send
     ask: AskEditor
-    places: Places
+    dirs: AppDirs
     modes: EditorModes = attrs.field(init=False)
     _redactor: SinkRedactor = attrs.field(factory=_strict, init=False)
     # An editor cannot place what comes before it knows the session.
@@ -120,9 +120,9 @@ class SessionEditor:
         self, message: str, level: str = "info", source: str = "hook"
     ) -> None:
         """Send a message."""
-        await self.tell(f"[{source}] {level}: {message}")
+        await self.report(f"[{source}] {level}: {message}")
 
-    async def tell(self, line: str) -> None:
+    async def report(self, line: str) -> None:
         """Send a line, or hold it until the editor knows the session."""
         text = f"{self._redactor.redact_text(line)}\n"
         if self._held is not None:
@@ -150,10 +150,8 @@ class SessionEditor:
         redactor = _strict()
         if opened is not None:
             redactor = redactor_of(opened.session.coordinator)
-        places = self.places
-        return CallView(
-            working_dir=places.working_dir, root=places.root, redactor=redactor
-        )
+        dirs = self.dirs
+        return CallView(working_dir=dirs.working_dir, root=dirs.root, redactor=redactor)
 
     def updates(self, opened: OpenSession) -> TurnUpdates:
         """Return what sends the events of one turn."""

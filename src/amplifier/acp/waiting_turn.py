@@ -80,7 +80,7 @@ class WaitingTurn:
     async def load(self, *, is_replayed: bool) -> None:
         """Say that the turn waits, after what was said before where that is replayed."""
         for line in (*self.selected.notices, _WAITS):
-            await self.editor.tell(line)
+            await self.editor.report(line)
         if is_replayed:
             files = self._questions.store.files
             folder = files.folder(self.selected.record.session_id)
@@ -95,7 +95,7 @@ class WaitingTurn:
         while not (is_over or self._is_dismissed):
             with anyio.CancelScope() as self._asking:
                 if not is_answered and not await self._questions.settle():
-                    await self.editor.tell(_NOT_HERE)
+                    await self.editor.report(_NOT_HERE)
                     await anyio.sleep_forever()
             if not self._is_dismissed:
                 is_over = await self._continue()
@@ -126,10 +126,10 @@ class WaitingTurn:
             self.running = None
         await self.editor.modes.follow(None)
         if is_over:
-            await self.editor.tell(_end_of(turn))
+            await self.editor.report(_end_of(turn))
         elif turn.error is not None and not isinstance(turn.error, TurnSuspendedError):
-            told = f"The answer is stored, and the turn was not continued: {explain(turn.error)}"
-            await self.editor.tell(told)
+            message = f"The answer is stored, and the turn was not continued: {explain(turn.error)}"
+            await self.editor.report(message)
         return is_over
 
     async def _run(
@@ -151,7 +151,7 @@ class WaitingTurn:
             modes = SessionModes(coordinator, PlanMode(coordinator))
             await self.editor.follow(opened, modes)
             for line in opening_notices(opened):
-                await self.editor.tell(line)
+                await self.editor.report(line)
             if self.later.is_over(opened):  # somebody else continued it
                 turn.stop = "end_turn"
                 return True
@@ -214,11 +214,11 @@ class _Questions:
             is_ours = await self._ask(question)
             if is_ours:
                 group.cancel_scope.cancel()
-        told = _outcome(await self._found(id_), is_ours=is_ours)
+        message = _outcome(await self._found(id_), is_ours=is_ours)
         if id_ in self._shown:
             self._shown.remove(id_)
-            await self._show_end(id_, told)
-        await self.editor.tell(f"question {id_[:SHOWN_ID]} {told}")
+            await self._show_end(id_, message)
+        await self.editor.report(f"question {id_[:SHOWN_ID]} {message}")
 
     async def _watch(self, question_id: str, scope: anyio.CancelScope) -> None:
         """Cancel a scope once a question takes no answer any more."""
@@ -242,7 +242,7 @@ class _Questions:
             # whoever watches may see the answer before this knows that it was the last
             with anyio.CancelScope(shield=True):
                 return await self._store(question, chosen)
-        await self._tell_command(question)
+        await self._report_command(question)
         return False
 
     async def _store(self, question: StoredQuestion, answer: str) -> bool:
@@ -250,11 +250,11 @@ class _Questions:
             by = getpass.getuser()
             await self.store.answer(question.question_id, answer, by=by)
         except QuestionClosedError as error:
-            await self.editor.tell(f"your answer was not taken: {error}")
+            await self.editor.report(f"your answer was not taken: {error}")
             return False
         except (AmplifierError, OSError) as error:
-            await self.editor.tell(f"the answer was not stored: {explain(error)}")
-            await self._tell_command(question)
+            await self.editor.report(f"the answer was not stored: {explain(error)}")
+            await self._report_command(question)
             return False
         self._is_last = self._is_last or not await self.open()
         return True
@@ -271,7 +271,7 @@ class _Questions:
         try:
             chosen = await choose(self.editor.ask, shown, answers, kind)
         except RpcError as error:
-            await self.editor.tell(f"the editor did not ask: {error}")
+            await self.editor.report(f"the editor did not ask: {error}")
             return None
         return None if chosen is None else [*answers.values()][chosen]
 
@@ -293,11 +293,11 @@ class _Questions:
             ],
         }
 
-    async def _tell_command(self, question: StoredQuestion) -> None:
+    async def _report_command(self, question: StoredQuestion) -> None:
         id_ = question.question_id[:SHOWN_ID]
         command = answer_command(id_, is_approval=question.schema is None)
         asked = one_line(escaped(question.prompt), 200)
-        await self.editor.tell(f"question {id_} waits: {asked}\n{command} answers it")
+        await self.editor.report(f"question {id_} waits: {asked}\n{command} answers it")
 
     async def _close_shown(self) -> None:
         """Let the editor ask no more what it was asked."""
@@ -306,8 +306,8 @@ class _Questions:
             with anyio.move_on_after(1):
                 await self._show_end(each, "is not asked here any more")
 
-    async def _show_end(self, question_id: str, told: str) -> None:
-        shown = f"question {question_id[:SHOWN_ID]} {told}"
+    async def _show_end(self, question_id: str, message: str) -> None:
+        shown = f"question {question_id[:SHOWN_ID]} {message}"
         content = text_content(self._view.redactor.redact_text(shown))
         id_ = _call_id(question_id)
         await self.editor.send(call_update(id_, "completed", content))
@@ -348,8 +348,8 @@ def _outcome(closed: StoredQuestion | None, *, is_ours: bool) -> str:
         return "was withdrawn"
     if closed.answer is None:
         return "was not answered in time"
-    told = f"was answered {one_line(escaped(closed.answer), 200)}"
+    problem = f"was answered {one_line(escaped(closed.answer), 200)}"
     if is_ours:
-        return told
+        return problem
     by = one_line(escaped(str(closed.answered_by)), 100)
-    return f"{told} elsewhere, by {by}"
+    return f"{problem} elsewhere, by {by}"

@@ -166,7 +166,7 @@ def of_collections(
 def _of_project(
     project: ProjectFiles, kind: str, name: PurePath, place: PurePath
 ) -> DefinitionFile:
-    path = project.places.root / name
+    path = project.dirs.root / name
     file = DefinitionFile(path=path, place=place, level="project", kind=kind)
     claim = project.untrusted(kind).get(str(name))
     if claim is None:

@@ -14,7 +14,7 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 
-__all__ = ["FOLDER", "Places", "is_below"]
+__all__ = ["FOLDER", "AppDirs", "is_below"]
 
 FOLDER: Final = ".amplifier"
 """The folder of a project's own files, in the project."""
@@ -29,7 +29,7 @@ def is_below(path: Path, folder: Path) -> bool:
 
 
 @attrs.frozen(kw_only=True)
-class Places:
+class AppDirs:
     """The folders that an application looks into; none of them need exist.
 
     Args:

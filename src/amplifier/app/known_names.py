@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.kernel.modules.catalog import Catalog
 
 __all__ = [
@@ -28,9 +28,9 @@ _PROVIDER: Final = "provider-"
 _README: Final = "README"
 
 
-def session_names(places: Places) -> Iterator[str]:
+def session_names(dirs: AppDirs) -> Iterator[str]:
     """Yield the ids of the project's sessions, and what the person calls them."""
-    for file in (places.state / "sessions").glob("*/metadata.json"):
+    for file in (dirs.state / "sessions").glob("*/metadata.json"):
         with suppress(OSError, ValueError):  # a damaged record has no name to complete
             record: object = json.loads(file.read_bytes())
             if isinstance(record, dict):
@@ -41,41 +41,41 @@ def session_names(places: Places) -> Iterator[str]:
                 )
 
 
-def profile_names(places: Places) -> Iterator[str]:
+def profile_names(dirs: AppDirs) -> Iterator[str]:
     """Yield the names of profiles: the project's, the person's own, those of collections behind their names."""
-    for folder in (places.root / FOLDER, places.home):
+    for folder in (dirs.root / FOLDER, dirs.home):
         yield from _stems(folder / "profiles")
-    for collection in _collections(places, bundled=True):
+    for collection in _collections(dirs, bundled=True):
         for profiles in (collection / "profiles", *collection.glob("*/profiles")):
             yield from (f"{collection.name}:{stem}" for stem in _stems(profiles))
 
 
-def collection_names(places: Places) -> Iterator[str]:
+def collection_names(dirs: AppDirs) -> Iterator[str]:
     """Yield the names of collections that are installed for the project or the person."""
-    yield from (folder.name for folder in _collections(places, bundled=False))
+    yield from (folder.name for folder in _collections(dirs, bundled=False))
 
 
-def plugin_names(places: Places) -> Iterator[str]:
+def plugin_names(dirs: AppDirs) -> Iterator[str]:
     """Yield the names of the plugins in the person's own folder."""
-    yield from (folder.name for folder in _folders(places.home / "plugins", "[!.]*"))
+    yield from (folder.name for folder in _folders(dirs.home / "plugins", "[!.]*"))
 
 
-def module_ids(_: Places) -> Iterator[str]:
+def module_ids(_: AppDirs) -> Iterator[str]:
     """Yield the ids of the modules that are installed, or lie below `AMPLIFIER_MODULES`."""
     yield from (module.id for module in Catalog(None, None).modules())
 
 
-def provider_names(places: Places) -> Iterator[str]:
+def provider_names(dirs: AppDirs) -> Iterator[str]:
     """Yield the provider modules, without their `provider-`."""
     yield from (
         name.removeprefix(_PROVIDER)
-        for name in module_ids(places)
+        for name in module_ids(dirs)
         if name.startswith(_PROVIDER)
     )
 
 
-def _collections(places: Places, *, bundled: bool) -> Iterator[Path]:
-    roots = [places.root / FOLDER, places.home]
+def _collections(dirs: AppDirs, *, bundled: bool) -> Iterator[Path]:
+    roots = [dirs.root / FOLDER, dirs.home]
     if bundled:
         roots.append(Path(str(files("amplifier"))))
     for root in roots:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import DEFAULT_PROVIDER, PlanOptions
 from amplifier.app.providers.details import ProviderState
 from amplifier.app.providers.entries import ProviderEntry, Survey
@@ -80,7 +80,7 @@ async def carry_out(
         AmplifierError: the scope has no file here.
         OSError: a file cannot be written.
     """
-    places = survey.composition.places
+    dirs = survey.composition.dirs
     config = dict(setup.options)
     if setup.model is not None:
         config["default_model"] = setup.model
@@ -89,34 +89,34 @@ async def carry_out(
     )
     if setup.profile is not None:
         await to_thread.run_sync(
-            partial(compose, PlanOptions(profile=setup.profile), places, fill=False)
+            partial(compose, PlanOptions(profile=setup.profile), dirs, fill=False)
         )
-    told = []
+    lines = []
     if setup.key is not None and setup.variable is not None:
         where = "the keyring or secrets.json"
         if not dry_run:
             where = await to_thread.run_sync(
-                partial(_keep, places, setup.variable, setup.key)
+                partial(_keep, dirs, setup.variable, setup.key)
             )
-        told.append(f"key: {setup.variable} is stored in {where}")
+        lines.append(f"key: {setup.variable} is stored in {where}")
     if not dry_run:
         await use_provider(setup.provider, survey, config=config, scope=setup.scope)
-    told.append(f"provider: {setup.provider.name}")
+    lines.append(f"provider: {setup.provider.name}")
     if state.model:
-        told[-1] += f", model {state.model}"
+        lines[-1] += f", model {state.model}"
     if setup.profile is not None:
-        told.append(f"profile: {setup.profile}")
+        lines.append(f"profile: {setup.profile}")
         if not dry_run:
             chosen = await to_thread.run_sync(
-                activate, setup.profile, setup.scope, places
+                activate, setup.profile, setup.scope, dirs
             )
             if not chosen.holds:
-                told[-1] += _OTHER_WINS
-    return told
+                lines[-1] += _OTHER_WINS
+    return lines
 
 
-def _keep(places: Places, variable: str, key: Secret) -> str:
-    where = SecretStore.of(places).set(variable, key.reveal())
+def _keep(dirs: AppDirs, variable: str, key: Secret) -> str:
+    where = SecretStore.of(dirs).set(variable, key.reveal())
     if where == "keyring":
         return "the keyring"
     return "secrets.json of your own folder"

@@ -147,7 +147,7 @@ def _question(prompt: str, options: Sequence[str], timeout: float, default: str)
     lines = [
         # Options may hold names that a model chose: on one line, none can look like
         # another option.
-        f"  {number}  {one_line(escaped(option, kept=''))}"
+        f"  {number}  {one_line(escaped(option, allowed=''))}"
         for number, option in enumerate(options, 1)
     ]
     if timeout < float("inf"):
@@ -161,9 +161,9 @@ def _answers(schema: Mapping[str, JSONValue]) -> Iterator[str]:
     """Say what is to be written, where it is no text."""
     choices = choices_of(schema)
     for choice in choices:
-        yield f"  {one_line(escaped(choice, kept=''))}"
+        yield f"  {one_line(escaped(choice, allowed=''))}"
     if not choices and schema.get("type") != "string":
-        yield escaped(f"JSON that fits {json.dumps(dict(schema))}", kept="")
+        yield escaped(f"JSON that fits {json.dumps(dict(schema))}", allowed="")
 
 
 def _choice(line: str, options: Sequence[str]) -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amplifier.app.sessions.composition import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["add_looking", "json_text", "tell_choice"]
+__all__ = ["add_looking", "json_text", "report_choice"]
 
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 """Returns the names that go on like what was begun."""
@@ -58,7 +58,7 @@ def add_looking(
         ctx.exit(_validate_composition(lambda: compose(name), output=output))
 
 
-def tell_choice(noun: str, choice: ProfileChoice) -> None:
+def report_choice(noun: str, choice: ProfileChoice) -> None:
     """Tell which profile or bundle is used now, and where another scope still wins."""
     notice(f"The {noun} {one_line(choice.name)} is active, by {choice.path}")
     if not choice.holds:
@@ -164,7 +164,7 @@ def _mentions_of(composition: Composition) -> Batch | None:
 
     if composition.profile is None or composition.instruction is None:
         return None
-    resolver = MentionResolver(composition.places, composition.collections)
+    resolver = MentionResolver(composition.dirs, composition.collections)
     loader = MentionLoader(resolver, composition.settings.read().mentions)
     writer = Writer(composition.profile.folder)
     return loader.load(composition.instruction, writer, ContentDeduplicator())

@@ -74,8 +74,8 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
         # Ctrl-C at a terminal is no surprise to whoever pressed it.
         if sys.stdin is None or not sys.stdin.isatty():
             _flush()
-            told = "the question was not answered; where nobody can be asked, an option such as --yes answers it"
-            complain(f"Error: {told}")
+            problem = "the question was not answered; where nobody can be asked, an option such as --yes answers it"
+            complain(f"Error: {problem}")
             return 1
         raise
     except (click.ClickException, OutputClosedError):

@@ -160,8 +160,8 @@ def _allow_connections() -> None:
         import resource  # which Windows has not
     except ModuleNotFoundError:
         return
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 async def _serve(server: StoredServer, listener: Listener, backend: str) -> None:

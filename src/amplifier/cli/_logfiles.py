@@ -11,7 +11,7 @@ from amplifier.cli._terminal import notice
 if TYPE_CHECKING:
     from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 
-__all__ = ["choose_logs", "tell_damage"]
+__all__ = ["choose_logs", "report_damage"]
 
 
 def choose_logs(
@@ -36,7 +36,7 @@ def choose_logs(
     return list({log.path: log for log in chosen}.values())
 
 
-def tell_damage(count: int) -> None:
+def report_damage(count: int) -> None:
     """Tell how many lines could not be read."""
     if count:
         notice(

@@ -11,9 +11,9 @@ import anyio
 import click
 
 from amplifier.app.sessions.selection import SelectedSession
-from amplifier.cli._places import find_secrets
+from amplifier.cli._app_dirs import find_secrets
 from amplifier.cli._server_stores import require_server
-from amplifier.cli._session_selection import tell_opening
+from amplifier.cli._session_selection import report_opening
 from amplifier.cli._terminal import notice
 
 __all__ = ["serve_http"]
@@ -68,7 +68,7 @@ async def _serve(
 
     listener, stop = Listener(host="127.0.0.1", port=port), anyio.Event()
     async with serving_session(selected, tools, accepted=accepted) as service:
-        tell_opening(service.opened, needs_provider=False)
+        report_opening(service.opened, needs_provider=False)
         bound = listener.bind()
         place = bound.getsockname()[1]
         async with (

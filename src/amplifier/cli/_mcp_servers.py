@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import flag, made_of_options, scope_option, yes_option
-from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
 from amplifier_kit.open_data import as_object
 
 if TYPE_CHECKING:
-    from amplifier.app.mcp.look import ServersLook
+    from amplifier.app.mcp.look import ServersReport
     from amplifier.app.sessions.composition import Composition
     from amplifier_kit.mcp_servers import ShownServer
 
@@ -77,11 +77,11 @@ def _add(
     from amplifier.app.mcp.look import require_package
 
     require_package()
-    places = find_places()
+    dirs = find_app_dirs()
     config = ServerEntry(target=target, env=env, headers=headers).to_config()
-    path = add_server(name, config, scope=scope, places=places, force=force)
+    path = add_server(name, config, scope=scope, dirs=dirs, force=force)
     notice(f"New sessions have the MCP server {name}, by {path}")
-    for variable in unset_variables(config, places):
+    for variable in unset_variables(config, dirs):
         notice(f"{variable} is not set yet: amplifier config secret set {variable}")
     notice(f"Try it: amplifier mcp tools {name}")
 
@@ -190,7 +190,7 @@ def _remove(name: str, scope: str) -> None:
     """Take the MCP server NAME out of a scope's settings."""
     from amplifier.app.mcp.entries import remove_server
 
-    path = remove_server(name, scope=scope, places=find_places())
+    path = remove_server(name, scope=scope, dirs=find_app_dirs())
     notice(f"New sessions are without the MCP server {name}, by {path}")
 
 
@@ -283,7 +283,7 @@ def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:
         ctx.exit(1)
     for decision in found.pending:
         TrustStore.in_home().grant(decision)
-    path = mount_module(scope, find_places())
+    path = mount_module(scope, find_app_dirs())
     notice(f"New sessions connect to what trusted folders declare, by {path}")
 
 
@@ -293,7 +293,9 @@ def _composition(ctx: click.Context) -> Composition:
     return chosen_session(ctx, keep=False).composition
 
 
-def _look(ctx: click.Context, composition: Composition, timeout: float) -> ServersLook:
+def _look(
+    ctx: click.Context, composition: Composition, timeout: float
+) -> ServersReport:
     from amplifier.app.mcp.look import look_at_servers
 
     return run_quietly(ctx, partial(look_at_servers, composition, timeout))
@@ -308,7 +310,7 @@ def _declared_by(server: ShownServer) -> str:
     }[server.declared_by]
 
 
-def _write_tools(found: ServersLook, servers: Sequence[ShownServer]) -> None:
+def _write_tools(found: ServersReport, servers: Sequence[ShownServer]) -> None:
     rows = [
         (
             one_line(server.name, 60),

@@ -206,16 +206,16 @@ class TextAnswer:
                     redact = None
                 else:
                     redact = self.redactor.redact
-                self._tell(call.name, call_text(call.arguments, redact))
+                self._report(call.name, call_text(call.arguments, redact))
             case ToolProgress(tool_name=name, message=text, done=done, total=total):
                 self._end_line()
-                self._tell(name, progress_text(text, done, total), ":")
+                self._report(name, progress_text(text, done, total), ":")
             case ToolOutput(tool_name=name, text=text):
                 self._end_line()
                 for line in self._redacted(text).splitlines():
                     notice(f"tool {one_line(name)} | {one_line(line)}")
             case ToolFinished(call=call, result=result):
-                self._tell_end(call, result)
+                self._report_end(call, result)
             case TurnFinished(text=text):
                 self._finish(text)
                 for note in ending_notes(event):
@@ -231,12 +231,12 @@ class TextAnswer:
         """Return a stream to write to at the same terminal, where the answer's line is ended first."""
         return LineBeside(stream, self._end_line)
 
-    def _tell_end(self, call: ToolCall, result: ToolResult) -> None:
+    def _report_end(self, call: ToolCall, result: ToolResult) -> None:
         diff = diff_of(result)
         if not result.success:
             self._end_line()
-            told = result.get_serialized_output().removeprefix("Error: ")
-            self._tell(call.name, told, " failed:")
+            message = result.get_serialized_output().removeprefix("Error: ")
+            self._report(call.name, message, " failed:")
         elif diff and self.shows_diffs:
             self._end_line()
             self._show_diff(diff)
@@ -247,9 +247,9 @@ class TextAnswer:
         if len(lines) > _DIFF_LINES:
             notice(f"... {len(lines) - _DIFF_LINES:,} more lines")
 
-    def _tell(self, tool: str, text: str, sign: str = "") -> None:
-        told = f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}"
-        notice(told.rstrip())
+    def _report(self, tool: str, text: str, sign: str = "") -> None:
+        line = f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}"
+        notice(line.rstrip())
 
     def _redacted(self, text: str) -> str:
         if self.redactor is None:

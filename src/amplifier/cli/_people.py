@@ -66,13 +66,13 @@ _KIND: Final = re.compile(rf"(?<=\bgot )(?:{'|'.join(_KINDS)})(?![\w ])")
 
 def system_text(error: OSError) -> str:
     """Say what the system refused: the file it was about, where there is one, and what helps."""
-    told = _reason(error)
+    problem = _reason(error)
     path = error.filename
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if isinstance(path, (str, os.PathLike)):
-        return f"{os.fspath(path)}: {told}"
-    return told
+        return f"{os.fspath(path)}: {problem}"
+    return problem
 
 
 def plain(text: str) -> str:

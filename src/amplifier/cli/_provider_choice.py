@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._places import find_places
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._terminal import alert, notice, one_line, visible
 from amplifier.cli.provider import key_text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_provider", "pick"]
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Seconds that mounting one provider may take."""
 
 
@@ -45,7 +45,7 @@ def choose_provider(
     if id is not None and installs:
         _install_named(id, asks=asks)
     while True:
-        survey = survey_providers(find_places())
+        survey = survey_providers(find_app_dirs())
         offers = _offers() if installs and id is None else []
         picked = _choose(ctx, survey, id, offers, asks=asks)
         if isinstance(picked, tuple):
@@ -81,14 +81,14 @@ def _choose(
     else:
         entries = (find_entry(survey.entries, id),)
     look = partial(
-        inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE
+        inspect_providers, entries, survey.composition, survey.keys, timeout=TIMEOUT
     )
     states = run_quietly(ctx, look)
     servers: Sequence[LocalServer] = []
     if id is None:
         servers = _usable(run_quietly(ctx, find_local_servers), states)
     if not asks or id is not None:
-        _tell_offers(offers)
+        _report_offers(offers)
         return _suggested(states, servers)
     return _picked(states, servers, offers)
 
@@ -159,7 +159,7 @@ def _is_keyed(state: ProviderState | None) -> bool:
     return state is not None and any(key.source for key in state.keys)
 
 
-def _tell_offers(offers: Sequence[InstallableProvider]) -> None:
+def _report_offers(offers: Sequence[InstallableProvider]) -> None:
     """Name the providers that are not installed and whose key is there."""
     for offer in offers:
         if offer.has_key:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.stores import StoredQuestion
 
-__all__ = ["SHOWN_ID", "answer_from", "tell_question", "value_from"]
+__all__ = ["SHOWN_ID", "answer_from", "report_question", "value_from"]
 
 _ALLOWS: Final = "allow"
 
 
-def tell_question(event: JSONObject) -> None:
+def report_question(event: JSONObject) -> None:
     """Report what becomes of a question, and the command that answers it."""
     id_ = str(event["approval_id"])[:SHOWN_ID]
     match event["type"]:
@@ -83,8 +83,8 @@ def value_from(schema: Mapping[str, JSONValue], text: str) -> JSONValue:
         try:
             value = json.loads(text)
         except ValueError as error:
-            told = f"the answer is JSON of {json.dumps(dict(schema))}: {error}"
-            raise click.UsageError(told) from error
+            reason = f"the answer is JSON of {json.dumps(dict(schema))}: {error}"
+            raise click.UsageError(reason) from error
     problem = misfit_of(schema, value)
     if problem is not None:
         raise click.UsageError(f"the answer does not fit: {problem}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs, find_secrets
 from amplifier.cli._options import OptionGroup, flag
-from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._sessions import require_locks
 
 if TYPE_CHECKING:
@@ -80,6 +80,6 @@ def stores_of(name: str) -> ServerStores:
     require_locks()
     from amplifier.server.stores import ServerStores
 
-    places = find_places()
+    dirs = find_app_dirs()
     find_secrets().enter()
-    return ServerStores(name, places)
+    return ServerStores(name, dirs)

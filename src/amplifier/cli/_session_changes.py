@@ -174,7 +174,7 @@ def cleanup(
     ]
     doomed += [folder.name for store in places for folder in store.left_behind(before)]
     if dry_run or not doomed:
-        _tell_cleanup(doomed, [], output, done=False)
+        _report_cleanup(doomed, [], output, done=False)
         return
     if not yes and not click.confirm(
         f"Delete {len(doomed)} sessions?", default=False, err=True
@@ -182,7 +182,7 @@ def cleanup(
         return
     results = [store.cleanup(before) for store in places]
     deleted = [session_id for result in results for session_id in result.deleted]
-    _tell_cleanup(
+    _report_cleanup(
         deleted,
         [session_id for result in results for session_id in result.open],
         output,
@@ -190,7 +190,7 @@ def cleanup(
     )
 
 
-def _tell_cleanup(
+def _report_cleanup(
     sessions: list[str], stayed: list[str], output: str, *, done: bool
 ) -> None:
     if output == "json":
@@ -218,8 +218,8 @@ def _store_changes(
     import attrs
 
     async def change() -> None:
-        async with store.open(found.record) as kept:
-            await kept.write(attrs.evolve(kept.record, **changes))  # type: ignore[arg-type]  # fields by their names
+        async with store.open(found.record) as writer:
+            await writer.write(attrs.evolve(writer.record, **changes))  # type: ignore[arg-type]  # fields by their names
 
     require_locks()
     anyio.run(change)

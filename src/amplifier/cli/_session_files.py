@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import flag, store_options
-from amplifier.cli._places import find_places
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -87,7 +87,7 @@ def import_(file: Path, output: str) -> None:
 
     require_locks()
     store = project_sessions()  # the person's own secrets are looked for as well
-    working_dir = str(find_places().working_dir)
+    working_dir = str(find_app_dirs().working_dir)
     made = anyio.run(partial(import_session, store, file, working_dir=working_dir))
     if output == "json":
         say_json(about(made))
@@ -151,21 +151,21 @@ def _move_to_store(
     from amplifier.app.store.choice import migrate_named
 
     require_locks()
-    places = find_places()
+    dirs = find_app_dirs()
     done = anyio.run(
         partial(
             migrate_named,
-            places,
+            dirs,
             source=source,
             target=target,
             only=only,
-            namespace=namespace or places.root.name,
+            namespace=namespace or dirs.root.name,
         )
     )
     if output == "json":
         say_json({**_lists(done), "refused": {**done.refused}})
     else:
-        _tell_moved(done, "another one has its id there")
+        _report_moved(done, "another one has its id there")
         for session_id, reason in done.refused.items():
             notice(f"it stays: {one_line(session_id)}: {one_line(reason, 300)}")
     if done.open or done.taken or done.refused:
@@ -177,11 +177,11 @@ def _move_from_folder(folder: Path, output: str) -> None:
     from amplifier_sdk.errors import ConfigError, Problem
 
     require_locks()
-    places = find_places()
-    source = project_at(folder, places)
-    if source.state == places.state:
+    dirs = find_app_dirs()
+    source = project_at(folder, dirs)
+    if source.state == dirs.state:
         raise ConfigError.of(str(folder), "it is this project", subject="move")
-    moved = move_sessions(source, places)
+    moved = move_sessions(source, dirs)
     if not (moved.moved or moved.open or moved.taken):
         report_moved()
         problem = Problem(str(folder), "no session of a project in this folder")
@@ -189,14 +189,14 @@ def _move_from_folder(folder: Path, output: str) -> None:
     if output == "json":
         say_json(_lists(moved))
     else:
-        _tell_moved(moved, "this project has one of that id")
+        _report_moved(moved, "this project has one of that id")
 
 
 def _lists(done: Migration) -> dict[str, list[str]]:
     return {"moved": [*done.moved], "open": [*done.open], "taken": [*done.taken]}
 
 
-def _tell_moved(done: Migration, why_taken: str) -> None:
+def _report_moved(done: Migration, why_taken: str) -> None:
     for session_id in done.moved:
         say(one_line(session_id))
     for session_id in done.open:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.selection import (
     SelectedSession,
@@ -22,7 +22,7 @@ from amplifier.cli._terminal import notice
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
 
-__all__ = ["choose_session", "chosen_session", "tell_opening"]
+__all__ = ["choose_session", "chosen_session", "report_opening"]
 
 
 def choose_session(options: PlanOptions, selector: SessionSelector) -> SelectedSession:
@@ -33,7 +33,7 @@ def choose_session(options: PlanOptions, selector: SessionSelector) -> SelectedS
         AmplifierError: sessions cannot be stored here.
     """
     with moved_reported():
-        selected = select_session(options, selector, Places.find())
+        selected = select_session(options, selector, AppDirs.find())
     for line in selected.notices:
         notice(line)
     return selected
@@ -51,7 +51,7 @@ def chosen_session(ctx: click.Context, *, keep: bool | None) -> SelectedSession:
     return choose_session(options, SessionSelector(keep=keep))
 
 
-def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
+def report_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
     """Report the modules that the session has not, and what became of a turn that was interrupted."""
     for line in opening_notices(opened, needs_provider=needs_provider):
         notice(line)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs, find_secrets
 from amplifier.cli._options import OptionGroup, flag, session_choices, store_options
-from amplifier.cli._places import find_places, find_secrets
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def file_stores(*, all_projects: bool) -> list[ProjectSessions]:
     """Return the files of this project, or those of all."""
     from amplifier.app.store.store import ProjectSessions
 
-    places = find_places()
+    dirs = find_app_dirs()
     if all_projects:
-        return ProjectSessions.every(places)
-    return [ProjectSessions.of(places)]
+        return ProjectSessions.every(dirs)
+    return [ProjectSessions.of(dirs)]
 
 
 def chosen_store() -> StoreChoice:
@@ -87,7 +87,7 @@ def chosen_store() -> StoreChoice:
 
 def project_sessions() -> ProjectSessions:
     """Return the sessions of this project, in its files or where else the person wants them."""
-    found = chosen_store().sessions(find_places())
+    found = chosen_store().sessions(find_app_dirs())
     # copies of sessions go with the object, and a command may hold their paths alone
     click.get_current_context().meta.setdefault(_SESSIONS, []).append(found)
     return found
@@ -168,7 +168,7 @@ def report_moved() -> None:
     """Report the sessions that this project may have under an earlier path, and what brings them here."""
     from amplifier.app.store.moved import moved_projects
 
-    for project in moved_projects(find_places()):
+    for project in moved_projects(find_app_dirs()):
         root = str(project.root)
         notice(
             f"There are sessions of {one_line(root, 300)}, which is gone: "
@@ -207,7 +207,7 @@ def about(session: StoredSession) -> JSONObject:
     state = state_of(session.folder)
     folder: Path | None = session.folder
     if is_copy(session.folder):
-        root = find_places().state / "sessions"
+        root = find_app_dirs().state / "sessions"
         folder = local_folder(root, session.record.session_id)
     return {
         **data,

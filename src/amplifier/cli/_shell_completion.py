@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 
-from amplifier.cli._places import find_places
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._terminal import visible
 
 if TYPE_CHECKING:
-    from amplifier.app.directories import Places
+    from amplifier.app.directories import AppDirs
 
 __all__ = ["collections", "modules", "plugins", "profiles", "providers", "sessions"]
 
@@ -54,10 +54,10 @@ def providers(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     ]
 
 
-def _offered(names: Callable[[Places], Iterable[str]], begun: str) -> list[str]:
+def _offered(names: Callable[[AppDirs], Iterable[str]], begun: str) -> list[str]:
     """Return the names that a shell can take: one word each, and nothing that a terminal obeys."""
     try:
-        found = {name for name in names(find_places()) if name.startswith(begun)}
+        found = {name for name in names(find_app_dirs()) if name.startswith(begun)}
     except OSError:  # a folder that cannot be read has no names
         return []
     return sorted(

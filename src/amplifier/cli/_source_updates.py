@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amplifier.app.sources.pins import Pin
     from amplifier.app.sources.updates import Refresh, SourceChange
 
-__all__ = ["tell_refresh", "update_options"]
+__all__ = ["report_refresh", "update_options"]
 
 update_options: Final = OptionGroup(
     flag("--dry-run", help="Only say what would change."),
@@ -24,7 +24,7 @@ update_options: Final = OptionGroup(
 """Adds `--dry-run` and `--yes`."""
 
 
-def tell_refresh(refresh: Refresh, *, dry_run: bool, yes: bool, output: str) -> None:
+def report_refresh(refresh: Refresh, *, dry_run: bool, yes: bool, output: str) -> None:
     """Show what changed, pin it once the person agreed, and tell what became of each source.
 
     Raises:

@@ -108,9 +108,11 @@ def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:
     redactor = StrictRedactor()
     traceback = event.pop("exception", None)
     head = f"{event.pop('level')}: {one_line(redactor.redact_text(str(event.pop('event'))))}"
-    told = redactor.redact({key: str(value) for key, value in event.items()})
-    assert isinstance(told, dict)
-    fields = "".join(f" {key}={one_line(str(value))}" for key, value in told.items())
+    redacted = redactor.redact({key: str(value) for key, value in event.items()})
+    assert isinstance(redacted, dict)
+    fields = "".join(
+        f" {key}={one_line(str(value))}" for key, value in redacted.items()
+    )
     return (
         head
         + fields

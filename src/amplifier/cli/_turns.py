@@ -26,8 +26,8 @@ from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
 from amplifier.cli._people import plain
-from amplifier.cli._question_texts import tell_question
-from amplifier.cli._session_selection import choose_session, tell_opening
+from amplifier.cli._question_texts import report_question
+from amplifier.cli._session_selection import choose_session, report_opening
 from amplifier.cli._silence import SilenceReport
 from amplifier.cli._terminal import MessageLines, OutputClosedError, notice, one_line
 from amplifier_sdk.errors import ConfigError, Problem
@@ -75,8 +75,8 @@ def answer(
             configure_logs(debug=debug)
             chosen = choose_session(options, wanted)
             if later is not None and chosen.store is None:
-                told = "the settings say that sessions are not stored; use --keep"
-                raise ConfigError([Problem("--ask-later", told)], subject="session")
+                problem = "the settings say that sessions are not stored; use --keep"
+                raise ConfigError([Problem("--ask-later", problem)], subject="session")
             if form != "text":
                 writer = make_writer(form, output, chosen.record.session_id)
             turn = _Turn(
@@ -115,9 +115,9 @@ class _Turn:
         later, writer = self.later, self.writer
         async with AsyncExitStack() as stack:
             opened = await stack.enter_async_context(self._opening())
-            tell_opening(opened)
+            report_opening(opened)
             coordinator = opened.session.coordinator
-            coordinator.hooks.register(PROVIDER_RETRY, _tell_retry, name="retries")
+            coordinator.hooks.register(PROVIDER_RETRY, _report_retry, name="retries")
             if isinstance(writer, TextAnswer):
                 # what its rules cost, only text needs
                 from amplifier_kit.redaction import redactor_of
@@ -148,7 +148,7 @@ class _Turn:
         )
         if self.later is None:
             return opening(approval=self.consent.approval())
-        asks = self.later.asks(tell_question)
+        asks = self.later.asks(report_question)
         return opening(turn_id=self.later.turn_id, asks=asks)
 
     async def _play(self, opened: OpenSession, interrupts: Interrupts) -> None:
@@ -166,7 +166,7 @@ class _Turn:
                     self.writer.write(event)
 
 
-def _tell_retry(_: str, data: ProviderRetry) -> None:
+def _report_retry(_: str, data: ProviderRetry) -> None:
     """Report a wait, which would be silence otherwise."""
     why = one_line(plain(data["error_message"]), 300)
     notice(
@@ -188,8 +188,8 @@ def read_schema(file: Path) -> Mapping[str, JSONValue]:
     subject = f"file {str(file)!r}"
     wanted = read_document(file)
     if not isinstance(wanted, dict):
-        told = f"expected a JSON Schema; got {type(wanted).__name__}"
-        raise ConfigError([Problem("", told)], subject=subject)
+        problem = f"expected a JSON Schema; got {type(wanted).__name__}"
+        raise ConfigError([Problem("", problem)], subject=subject)
     try:
         OutputSchema.of(wanted)
     except ValueError as error:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._compositions import add_looking, tell_choice
+from amplifier.cli._app_dirs import find_app_dirs
+from amplifier.cli._compositions import add_looking, report_choice
 from amplifier.cli._options import flag, scope_option
-from amplifier.cli._places import find_places
-from amplifier.cli._source_updates import tell_refresh, update_options
+from amplifier.cli._source_updates import report_refresh, update_options
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
@@ -35,7 +35,7 @@ def _list(output: str) -> None:
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_bundle
 
-    library = ProfileLibrary.of(find_places())
+    library = ProfileLibrary.of(find_app_dirs())
     chosen = active_bundle(library.settings)
     everywhere = library.settings.read().bundle.app
     found: dict[str, JSONObject] = {}
@@ -77,7 +77,7 @@ def _use(name: str, scope: str) -> None:
     from amplifier.app.profiles.selection import as_bundle
     from amplifier.app.sessions.activation import activate
 
-    tell_choice("bundle", activate(as_bundle(name), scope, find_places()))
+    report_choice("bundle", activate(as_bundle(name), scope, find_app_dirs()))
 
 
 @bundle.command("reset")
@@ -95,7 +95,7 @@ def _current() -> None:
     from amplifier.app.profiles.selection import active_bundle
     from amplifier.app.settings.settings import load_settings
 
-    chosen = active_bundle(load_settings(find_places()))
+    chosen = active_bundle(load_settings(find_app_dirs()))
     if chosen is None:
         notice("No bundle is active.")
     else:
@@ -117,7 +117,7 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
     from amplifier.app.profiles.added_bundles import add_bundle
 
     added, path = add_bundle(
-        find_places(), address, name=name, every_session=app, scope=scope
+        find_app_dirs(), address, name=name, every_session=app, scope=scope
     )
     say(added)
     notice(f"added {'to every session ' if app else ''}by {path}")
@@ -135,8 +135,8 @@ def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> No
     """
     from amplifier.app.profiles.added_bundles import refresh_bundles
 
-    tell_refresh(
-        refresh_bundles(find_places(), names),
+    report_refresh(
+        refresh_bundles(find_app_dirs(), names),
         dry_run=dry_run,
         yes=yes,
         output=output,
@@ -151,7 +151,7 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""
     from amplifier.app.profiles.added_bundles import remove_bundle
 
-    path = remove_bundle(find_places(), name, scope=scope)
+    path = remove_bundle(find_app_dirs(), name, scope=scope)
     if path is None:
         notice(f"No bundle {one_line(name)} was added in the scope {scope}.")
         ctx.exit(1)
@@ -165,15 +165,15 @@ def _composed(name: str | None) -> Composition:
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 
-    places = find_places()
-    name = name or active_bundle(load_settings(places))
+    dirs = find_app_dirs()
+    name = name or active_bundle(load_settings(dirs))
     if name is None:
         problem = Problem(
             "",
             "no bundle is active; name one, or choose it with 'amplifier bundle use NAME'",
         )
         raise ConfigError([problem], subject="choice of bundles")
-    return compose(PlanOptions(profile=as_bundle(name)), places, fill=False)
+    return compose(PlanOptions(profile=as_bundle(name)), dirs, fill=False)
 
 
 add_looking(bundle, "bundle", _composed)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import flag, offline_option
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import collections
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
@@ -210,7 +210,7 @@ def _installer(scope: str, *, offline: bool = False) -> CollectionInstaller:
     from amplifier.app.collections.installation import CollectionInstaller
 
     is_local = scope == "project"
-    return CollectionInstaller.of(find_places(), local=is_local, offline=offline)
+    return CollectionInstaller.of(find_app_dirs(), local=is_local, offline=offline)
 
 
 def _updated(change: CollectionChange, *, dry_run: bool) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import scope_option
-from amplifier.cli._places import find_places
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 from amplifier.cli.config_secrets import secret
@@ -146,7 +146,7 @@ def _path(ctx: click.Context, scope: str) -> None:
     from amplifier.app.settings.layers import Scope
     from amplifier.app.settings.settings import settings_file
 
-    path = settings_file(cast("Scope", scope), find_places())
+    path = settings_file(cast("Scope", scope), find_app_dirs())
     if path is None:
         notice("There is no project here: this is the home folder.")
         ctx.exit(1)
@@ -179,7 +179,7 @@ def _validate() -> None:
 def _settings() -> Settings:
     from amplifier.app.settings.settings import load_settings
 
-    return load_settings(find_places())
+    return load_settings(find_app_dirs())
 
 
 def _key(text: str) -> Key:

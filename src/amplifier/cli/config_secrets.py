@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from amplifier.cli._places import find_secrets
+from amplifier.cli._app_dirs import find_secrets
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice
 

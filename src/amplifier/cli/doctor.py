@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._places import find_places
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import has_colour, notice, one_line, say
@@ -56,7 +56,7 @@ def doctor(ctx: click.Context, timeout: float, server: str | None, output: str) 
         ctx.exit(_write(_of_server(server, timeout), output))
     from amplifier.app.doctor.examination import examine
 
-    found = run_quietly(ctx, partial(examine, find_places(), timeout=timeout))
+    found = run_quietly(ctx, partial(examine, find_app_dirs(), timeout=timeout))
     ctx.exit(_write(found, output))
 
 

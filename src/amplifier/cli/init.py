@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import flag, scope_option
-from amplifier.cli._places import find_places
 from amplifier.cli._provider_choice import choose_provider, pick
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import profiles, providers
@@ -242,7 +242,7 @@ def _asked_profile(survey: Survey) -> str | None:
 
     composition = survey.composition
     names = ProfileLibrary(
-        composition.places, composition.project, composition.collections
+        composition.dirs, composition.project, composition.collections
     ).names()
     if not names:
         return None
@@ -284,7 +284,7 @@ def _test(ctx: click.Context) -> None:
     from amplifier.app.providers.details import ask_provider
     from amplifier.app.providers.entries import find_entry, survey_providers
 
-    survey = survey_providers(find_places())  # as it is by now
+    survey = survey_providers(find_app_dirs())  # as it is by now
     answered = run_quietly(
         ctx, partial(ask_provider, find_entry(survey.entries), survey.composition)
     )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._app_dirs import find_app_dirs
+from amplifier.cli._logfiles import choose_logs, report_damage
 from amplifier.cli._options import flag
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import inert_json, say
 
@@ -115,7 +115,7 @@ def logs(
         terms=terms,
         since=None if since is None else parse_since(since),
     )
-    library = LogLibrary(find_places())
+    library = LogLibrary(find_app_dirs())
     chosen = choose_logs(library, names, files, tree=tree)
     with Logs.take([log.path for log in chosen]) as taken:
         if stats:
@@ -129,11 +129,11 @@ def logs(
             for record in taken.select(selection, limit):
                 writer.write(record)
             if follow:
-                tell_damage(taken.damaged)
+                report_damage(taken.damaged)
                 _follow(taken, selection, writer, library if tree else None, chosen)
                 return
         taken.count_torn()
-        tell_damage(taken.damaged)
+        report_damage(taken.damaged)
 
 
 class _Writer:
@@ -178,7 +178,7 @@ def _follow(
             async for lines in looks:
                 for line in lines:
                     if line.record is None:
-                        tell_damage(1)
+                        report_damage(1)
                     elif selection.wants(line):
                         writer.write(line.record)
 

@@ -89,7 +89,7 @@ async def _serve(
     accepted: frozenset[str],
     _: Interrupts,
 ) -> None:
-    from amplifier.cli._session_selection import tell_opening
+    from amplifier.cli._session_selection import report_opening
     from amplifier.mcp_server.service import serving_session
     from amplifier.mcp_server.transport import message_streams
     from amplifier_kit.rpc.received import RpcLimits
@@ -100,6 +100,6 @@ async def _serve(
         serving_session(selected, tools, accepted=accepted) as service,
         message_streams(incoming, outgoing, RpcLimits()) as (received, sent),
     ):
-        tell_opening(service.opened, needs_provider=False)
+        report_opening(service.opened, needs_provider=False)
         server = service.server()
         await server.run(received, sent, server.create_initialization_options())

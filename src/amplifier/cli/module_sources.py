@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import SCOPES, flag, offline_option, scope_option
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import modules
-from amplifier.cli._source_updates import tell_refresh, update_options
+from amplifier.cli._source_updates import report_refresh, update_options
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import alert, notice, one_line, say
 
@@ -70,12 +70,12 @@ def add(
         alert("  " + " ".join(installer.command(package)))
         return yes or click.confirm("Install it?", default=False, err=True)
 
-    places = find_places()
+    dirs = find_app_dirs()
     added = add_module(
         module,
         source,
-        places=places,
-        cache=SourceCache.of(places, Git(offline=offline)),
+        dirs=dirs,
+        cache=SourceCache.of(dirs, Git(offline=offline)),
         agree=agree,
         kind=kind,
         scope=scope,
@@ -109,7 +109,7 @@ def remove(module: str, scope: str | None) -> None:
     """Take a module and its source out of the settings; a package stays installed."""
     from amplifier.app.sources.entries import remove_module
 
-    for file, key in remove_module(module, find_places(), scope):
+    for file, key in remove_module(module, find_app_dirs(), scope):
         notice(f"removed {'.'.join(map(str, key))} from {file}")
 
 
@@ -171,7 +171,7 @@ def update(
     from amplifier.app.modules.provenance import refresh_modules, resolver_of
 
     refresh = refresh_modules(resolver_of(offline=offline), modules)
-    tell_refresh(refresh, dry_run=dry_run, yes=yes, output=output)
+    report_refresh(refresh, dry_run=dry_run, yes=yes, output=output)
 
 
 def _require_found(traced: TracedModule) -> None:

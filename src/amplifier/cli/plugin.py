@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import flag, offline_option, yes_option
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import plugins
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import alert, notice, one_line, say
@@ -74,7 +74,7 @@ def _list(output: str) -> None:
     """List the plugins of your own folder and of this project, and whether they are used."""
     from amplifier.app.plugins.details import list_plugins
 
-    shown = list_plugins(find_places())
+    shown = list_plugins(find_app_dirs())
     if output == "json":
         say_json([each.to_dict() for each in shown])
         return
@@ -102,7 +102,7 @@ def _show(name: str, output: str) -> None:
     """Show what the plugin NAME is, and what it may do."""
     from amplifier.app.plugins.details import show_plugin
 
-    found = show_plugin(name, find_places())
+    found = show_plugin(name, find_app_dirs())
     if output == "json":
         say_json(found.to_dict())
         return
@@ -166,7 +166,7 @@ def _remove(name: str) -> None:
 def _installer(*, offline: bool = False) -> PluginInstaller:
     from amplifier.app.plugins.installation import PluginInstaller
 
-    return PluginInstaller.of(find_places(), offline=offline)
+    return PluginInstaller.of(find_app_dirs(), offline=offline)
 
 
 def _look(installer: PluginInstaller, source: str, names: Sequence[str]) -> None:
@@ -220,8 +220,8 @@ def _describe_change(change: PluginChange, write: Callable[[str], None]) -> None
         write(f"  without effect here: {part}")
     for problem in staged.plugin.problems:
         # Where it waits is nobody's place to look.
-        told = problem.replace(f"{staged.plugin.root}/", "")
-        write(f"  left out: {one_line(told, 300)}")
+        message = problem.replace(f"{staged.plugin.root}/", "")
+        write(f"  left out: {one_line(message, 300)}")
 
 
 def _named(change: PluginChange) -> str:

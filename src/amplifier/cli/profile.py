@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._compositions import add_looking, json_text, tell_choice
+from amplifier.cli._app_dirs import find_app_dirs
+from amplifier.cli._compositions import add_looking, json_text, report_choice
 from amplifier.cli._options import scope_option, yes_option
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import profiles
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
@@ -45,9 +45,9 @@ def _list(output: str) -> None:
     from amplifier.app.profiles.selection import active_profile
     from amplifier.app.settings.settings import load_settings
 
-    places = find_places()
-    chosen = active_profile(load_settings(places))
-    found = ProfileLibrary.of(places).all()
+    dirs = find_app_dirs()
+    chosen = active_profile(load_settings(dirs))
+    found = ProfileLibrary.of(dirs).all()
     if output == "json":
         say_json([{**_fields(file), "active": file.name == chosen} for file in found])
         return
@@ -98,7 +98,7 @@ def _diff(left: str, right: str, output: str) -> None:
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.sessions.details import compare
 
-    library = ProfileLibrary.of(find_places())
+    library = ProfileLibrary.of(find_app_dirs())
     one, other = (compile_chain(follow(library, name)) for name in (left, right))
     found = compare(one, other)
     if output == "json":
@@ -123,7 +123,7 @@ def _current() -> None:
     from amplifier.app.profiles.selection import BUNDLE, active_profile
     from amplifier.app.settings.settings import load_settings
 
-    name = active_profile(load_settings(find_places()))
+    name = active_profile(load_settings(find_app_dirs()))
     if name is None:
         notice("No profile is active.")
     elif name.startswith(BUNDLE):
@@ -141,7 +141,7 @@ def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
     from amplifier.app.sessions.activation import activate
 
-    tell_choice("profile", activate(name, scope, find_places()))
+    report_choice("profile", activate(name, scope, find_app_dirs()))
 
 
 @profile.command("reset")
@@ -170,7 +170,7 @@ def _new(name: str, extends: str, description: str, scope: str) -> None:
     from amplifier.app.profiles.own_files import new_profile
 
     path = new_profile(
-        find_places(),
+        find_app_dirs(),
         name,
         scope=scope,
         extends=extends or None,
@@ -190,7 +190,7 @@ def _edit(name: str, scope: str) -> None:
     from amplifier.app.profiles.own_files import edit_profile
 
     path = edit_profile(
-        find_places(),
+        find_app_dirs(),
         name,
         lambda text: click.edit(text, extension=".md"),
         scope=scope,
@@ -208,14 +208,14 @@ def _remove(name: str, scope: str, yes: bool) -> None:
 
     if not yes:
         click.confirm(f"Delete the profile {one_line(name)}?", abort=True, err=True)
-    notice(f"removed: {remove_profile(find_places(), name, scope=scope)}")
+    notice(f"removed: {remove_profile(find_app_dirs(), name, scope=scope)}")
 
 
 def _composed(name: str | None) -> Composition:
     from amplifier.app.plans.base_plans import PlanOptions
     from amplifier.app.sessions.composition import compose
 
-    return compose(PlanOptions(profile=name), find_places(), fill=False)
+    return compose(PlanOptions(profile=name), find_app_dirs(), fill=False)
 
 
 add_looking(profile, "profile", _composed, profiles)

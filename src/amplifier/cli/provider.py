@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._app_dirs import find_app_dirs
 from amplifier.cli._options import scope_option
-from amplifier.cli._places import find_places
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import providers
 from amplifier.cli._tables import output_option, say_json, say_table
@@ -225,7 +225,7 @@ def _look(*, strict: bool = False) -> Survey:
     """Look at the providers; what prevents sessions is reported, unless `strict` makes it an error."""
     from amplifier.app.providers.entries import survey_providers
 
-    found = survey_providers(find_places())
+    found = survey_providers(find_app_dirs())
     if found.problem is not None and strict:
         raise found.problem
     if found.problem is not None:

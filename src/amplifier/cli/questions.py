@@ -89,13 +89,13 @@ def _show(question_id: str, output: str) -> None:
     # what a model wrote must not obey the terminal
     say(escaped(found.prompt))
     for line in _call_lines(found.details):
-        say(escaped(line, kept=""))
+        say(escaped(line, allowed=""))
     say(f"session    {found.session_id}")
     if found.schema is None:
-        say(escaped(f"options    {', '.join(found.options)}", kept=""))
+        say(escaped(f"options    {', '.join(found.options)}", allowed=""))
     else:
         schema = json.dumps(dict(found.schema), ensure_ascii=False)
-        say(escaped(f"answer     {schema}", kept=""))
+        say(escaped(f"answer     {schema}", allowed=""))
     say(f"state      {_state(found)}")
 
 
@@ -145,8 +145,8 @@ async def _answered(
     if later is None or answered.details.get(HELD):
         return answered, None  # whoever runs it reads the answer
     for each in await later.open_questions(store, answered.session_id):
-        told = one_line(each.prompt, 200)
-        notice(f"question {each.question_id[:SHOWN_ID]} waits as well: {told}")
+        message = one_line(each.prompt, 200)
+        notice(f"question {each.question_id[:SHOWN_ID]} waits as well: {message}")
         return answered, None
     return answered, later
 
@@ -226,16 +226,16 @@ def _with_stores(use: Callable[[Sequence[SessionStore]], Awaitable[T]]) -> T:
     """Open the store that the person chose for one use; before a project's files, those of its server."""
     import anyio  # with the runtime: help and wrong usage need none
 
-    from amplifier.app.directories import Places
+    from amplifier.app.directories import AppDirs
     from amplifier.app.store.choice import FILES
     from amplifier.app.store.file_store import FileSessionStore
     from amplifier.server.stores import DEFAULT_TENANT, ServerStores
 
-    choice, places = chosen_store(), Places.find()
+    choice, dirs = chosen_store(), AppDirs.find()
 
     async def used() -> T:
-        opened = await choice.opened(places)
-        stores, served = [opened], ServerStores(FILES, places)
+        opened = await choice.opened(dirs)
+        stores, served = [opened], ServerStores(FILES, dirs)
         try:
             if isinstance(opened, FileSessionStore):
                 stores.insert(0, (await served.tenant(DEFAULT_TENANT)).store)

@@ -107,7 +107,7 @@ async def _call(
 
     from amplifier.app.sessions.opened import open_session
     from amplifier.app.sessions.tool_calls import OneCall, read_arguments, require_tool
-    from amplifier.cli._session_selection import tell_opening
+    from amplifier.cli._session_selection import report_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier.cli._turns import TURNS
     from amplifier_sdk.capabilities import TYPED_CALLS
@@ -125,7 +125,7 @@ async def _call(
         shown=TURNS,
     )
     async with opening as opened:
-        tell_opening(opened, needs_provider=False)
+        report_opening(opened, needs_provider=False)
         coordinator = opened.session.coordinator
         schema = schema_of(require_tool(name, coordinator.tools))
         try:
@@ -171,11 +171,11 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     from amplifier.app.sessions.opened import open_session
     from amplifier.app.sessions.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
-    from amplifier.cli._session_selection import chosen_session, tell_opening
+    from amplifier.cli._session_selection import chosen_session, report_opening
 
     async def look(_: Interrupts) -> list[ToolShown]:
         async with open_session(to_look(chosen.composition)) as opened:
-            tell_opening(opened)
+            report_opening(opened)
             tools = opened.session.coordinator.tools
             return show_tools(
                 tools if name is None else {name: require_tool(name, tools)}

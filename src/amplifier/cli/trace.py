@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from amplifier.cli._logfiles import choose_logs, tell_damage
+from amplifier.cli._app_dirs import find_app_dirs
+from amplifier.cli._logfiles import choose_logs, report_damage
 from amplifier.cli._options import flag
-from amplifier.cli._places import find_places
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._terminal import notice, say
 
@@ -50,9 +50,9 @@ def trace(
         [session] if session is not None else [],
         [file] if file is not None else [],
     )
-    logs = choose_logs(LogLibrary(find_places()), names, files, tree=True)
+    logs = choose_logs(LogLibrary(find_app_dirs()), names, files, tree=True)
     found = read_trace(logs)
-    tell_damage(found.damaged)
+    report_damage(found.damaged)
     if not found.records:
         notice("There is no record in the log.")
     if to_stdout:

@@ -11,7 +11,7 @@ from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier.app.projects.trust import Brought
+    from amplifier.app.projects.trust import ProjectContribution
 
 __all__ = ["trust"]
 
@@ -112,7 +112,7 @@ def _ask(*, yes: bool) -> None:
             notice(f"trusted: {brought.decision.kind}")
 
 
-def _describe(brought: Brought) -> None:
+def _describe(brought: ProjectContribution) -> None:
     decision = brought.decision
     if decision.trusted:
         state = "trusted"

@@ -94,7 +94,7 @@ def worker(
     from amplifier.server.quotas import read_limits
 
     if max_tenant_turns is None:
-        max_tenant_turns = read_limits(stores.places).max_turns or _TENANT_TURNS
+        max_tenant_turns = read_limits(stores.dirs).max_turns or _TENANT_TURNS
     options = WorkerOptions(
         name=name or f"worker-{uuid4().hex[:12]}",
         max_runs=max_turns,
@@ -125,7 +125,7 @@ async def _work(
         activity = ActivityLog(await stores.server())
         quotas = await open_quotas(stores)
         setup = TurnSetup(made_of, activity, quotas=quotas)
-        folder = stores.places.state / "working"
+        folder = stores.dirs.state / "working"
         turns, stop = TurnWorker(stores, setup, options, folder), anyio.Event()
         async with anyio.create_task_group() as group:
             await group.start(partial(listen_for_signals, stop))

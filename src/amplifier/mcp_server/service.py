@@ -21,7 +21,7 @@ from amplifier.app.sessions.selection import SelectedSession
 from amplifier.app.sessions.tool_calls import OneCall, require_tool
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import ProjectSessions
-from amplifier.app.text.message_visibility import told
+from amplifier.app.text.message_visibility import visible_texts
 from amplifier.kernel.reports import report
 from amplifier.mcp_server.approval import (
     ClientApproval,
@@ -87,7 +87,7 @@ async def serving_session(
         for name in tools:
             require_tool(name, coordinator.tools)
         files = CommandFiles(
-            opened.composition.places,
+            opened.composition.dirs,
             opened.composition.project,
             coordinator,
             opened.composition.collections,
@@ -227,8 +227,8 @@ class McpService:
         if not isinstance(instruction, str) or not instruction.strip():
             return self._result("instruction: expected a text", is_error=True)
         if len(instruction) > _MAX_LENGTH:
-            told = "the instruction has more than 8 MB; say less"
-            return self._result(told, is_error=True)
+            problem = "the instruction has more than 8 MB; say less"
+            return self._result(problem, is_error=True)
         agent = OneAgent(name, self.opened.session.spawn)
         await self._take_turn(instruction, agent)
         child = agent.result
@@ -246,7 +246,7 @@ class McpService:
         _: ClientRequest,
         __: types.PaginatedRequestParams | None,
     ) -> types.ListResourcesResult:
-        store = ProjectSessions.of(self.opened.composition.places)
+        store = ProjectSessions.of(self.opened.composition.dirs)
         every = await to_thread.run_sync(store.all)
         redactor = self._redactor
         found = [
@@ -266,7 +266,7 @@ class McpService:
         self, _: ClientRequest, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        store = ProjectSessions.of(self.opened.composition.places)
+        store = ProjectSessions.of(self.opened.composition.dirs)
         session = None
         if uri.startswith(_SESSION) and "/" not in uri.removeprefix(_SESSION):
             session = store.session(uri.removeprefix(_SESSION))
@@ -322,5 +322,5 @@ class McpService:
 
 
 def _markdown(messages: Sequence[MessageDict]) -> str:
-    text = "\n\n".join(told(messages, "user"))
+    text = "\n\n".join(visible_texts(messages, "user"))
     return SinkRedactor(StrictRedactor()).redact_text(text)

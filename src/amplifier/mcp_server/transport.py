@@ -78,12 +78,12 @@ def _parsed(message: JSONObject) -> SessionMessage | RefusedFrame:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(message))
     except (ValueError, RecursionError):
-        told = "the message is no request, notification or answer"
+        problem = "the message is no request, notification or answer"
         number = message.get("id")
         known = None
         if isinstance(number, (int, str)) and not isinstance(number, bool):
             known = number
-        return RefusedFrame(known, RpcError(INVALID_REQUEST, told))
+        return RefusedFrame(known, RpcError(INVALID_REQUEST, problem))
 
 
 @asynccontextmanager

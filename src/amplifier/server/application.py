@@ -167,8 +167,8 @@ class StoredServer:
         # it names hosts, users and folders, which are no caller's business
         report("server.store_failed", problem=problem_of(error))
         message = "The store cannot be used at the moment; the server's log says why"
-        told: JSONObject = {"code": "store_unavailable", "message": message}
-        return JSONAnswer({"error": told}, 503, {"Retry-After": "1"})
+        data: JSONObject = {"code": "store_unavailable", "message": message}
+        return JSONAnswer({"error": data}, 503, {"Retry-After": "1"})
 
 
 def _public_routes(readiness: Readiness, document: JSONObject) -> Iterator[Route]:

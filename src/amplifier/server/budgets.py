@@ -40,15 +40,15 @@ class TenantBudgetError(BudgetExceededError):
         _, tenant, unit = claim.account.split("/")
         left = max(Decimal(0), claim.limit - balance.spent)
         budget = f"{claim.limit:f} {_UNITS[unit]} a {claim.window}"
-        told = (
+        message = (
             f"The budget of tenant {tenant!r} is {budget}, of which {left:f} are left"
         )
         if left > 0:
-            told += f", and a request may take {claim.amount:f}; `max_tokens` of the provider lowers that"
+            message += f", and a request may take {claim.amount:f}; `max_tokens` of the provider lowers that"
         super().__init__(
             f"{unit} of tenant {tenant!r} a {claim.window}",
             claim.limit,
-            message=f"{told}. It renews at {shown_time(balance.renews)}",
+            message=f"{message}. It renews at {shown_time(balance.renews)}",
         )
         self.retry_after: float = balance.renews_in or 0.0
 

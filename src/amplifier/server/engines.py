@@ -27,8 +27,8 @@ async def open_named_engine(url: str) -> ExecutionEngine:
             opener: EngineOpener = point.load()
             return await opener(url, namespace=_NAMESPACE)
     known = ", ".join(f"{point.name}://…" for point in entry_points(group=_GROUP))
-    told = f"no engine; known: {known or 'none'}"
+    problem = f"no engine; known: {known or 'none'}"
     if scheme.startswith("dbos"):
-        told += ". Install amplifier-module-engine-dbos"
+        problem += ". Install amplifier-module-engine-dbos"
     # a URL may hold a password
-    raise ConfigError.of(scheme, told, subject="choice of an engine")
+    raise ConfigError.of(scheme, problem, subject="choice of an engine")

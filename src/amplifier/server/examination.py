@@ -35,8 +35,10 @@ async def examine_store(stores: ServerStores) -> list[DoctorFinding]:
             found.append(await _written(store))
             found.append(await _tokens(TokenStore(store)))
         except (AmplifierError, OSError) as error:
-            told = f"it does not take what is written: {error}"
-            found.append(broken(_AREA, told, "look for a full disk, or missing rights"))
+            message = f"it does not take what is written: {error}"
+            found.append(
+                broken(_AREA, message, "look for a full disk, or missing rights")
+            )
     return found
 
 
@@ -64,20 +66,20 @@ async def _written(store: SessionStore) -> DoctorFinding:
         await store.delete(session_id, leases=[lease])
     seconds = perf_counter() - begun
     if [each.data for each in log.entries] != [entry.data]:
-        told = "it returns other than what was written"
-        return broken(_AREA, told, "restore it from a backup")
-    told = f"a session was written, read and deleted in {seconds * 1000:.0f} ms"
+        message = "it returns other than what was written"
+        return broken(_AREA, message, "restore it from a backup")
+    message = f"a session was written, read and deleted in {seconds * 1000:.0f} ms"
     if seconds > _SLOW:
-        return warning(_AREA, told, "bring the store nearer, or look at its disk")
-    return fine(_AREA, told)
+        return warning(_AREA, message, "bring the store nearer, or look at its disk")
+    return fine(_AREA, message)
 
 
 async def _tokens(tokens: TokenStore) -> DoctorFinding:
     known = await tokens.load()
     ended = [one.name for one in known if one.expires and one.expires <= time()]
     if ended:
-        told = f"{len(known)} tokens, ended: {', '.join(sorted(ended))}"
-        return warning("token", told, f"amplifier token remove {ended[0]}")
+        message = f"{len(known)} tokens, ended: {', '.join(sorted(ended))}"
+        return warning("token", message, f"amplifier token remove {ended[0]}")
     if not known:
         return warning("token", "nobody may call", "amplifier token add NAME")
     return fine("token", f"{len(known)} tokens")

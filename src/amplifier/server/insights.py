@@ -17,7 +17,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 from amplifier.app.questions.stored_approvals import described_question
 from amplifier.app.store.records import beginning_of
@@ -121,15 +121,15 @@ class Insights:
         """Show the steps of a session and of those it made, as the trace page has them."""
         tenant, record = await self.sessions.session(request, client)
         session_id = str(record["session_id"])
-        async with log_places(tenant, session_id) as places:
-            return JSONAnswer(await to_thread.run_sync(_trace, places, session_id))
+        async with log_places(tenant, session_id) as dirs:
+            return JSONAnswer(await to_thread.run_sync(_trace, dirs, session_id))
 
     async def show_logs(self, request: Request, client: Client) -> Response:
         """Show the last records of a session's log."""
         tenant, record = await self.sessions.session(request, client)
         session_id = str(record["session_id"])
-        async with log_places(tenant, session_id) as places:
-            path = log_file(places, session_id)
+        async with log_places(tenant, session_id) as dirs:
+            path = log_file(dirs, session_id)
             return JSONAnswer({"records": await to_thread.run_sync(_records, path)})
 
     async def show_cost(self, _request: Request, client: Client) -> Response:
@@ -172,8 +172,8 @@ class Insights:
         """Show the metrics of this process as Prometheus reads them; they are of all tenants."""
         assert isinstance(client, TokenHolder)
         if client.tenant != DEFAULT_TENANT:
-            told = f"Metrics are of all tenants; only {DEFAULT_TENANT!r} reads them"
-            raise RequestError(403, "forbidden", told)
+            message = f"Metrics are of all tenants; only {DEFAULT_TENANT!r} reads them"
+            raise RequestError(403, "forbidden", message)
         text = self.sessions.metrics.to_text()
         if self.sessions.quotas is not None:
             text += await quota_metrics(self.sessions.quotas)
@@ -219,12 +219,12 @@ def _number(value: JSONValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _trace(places: Places, session_id: str) -> JSONObject:
+def _trace(dirs: AppDirs, session_id: str) -> JSONObject:
     try:
-        log = SessionLogFiles.of_file(log_file(places, session_id))
+        log = SessionLogFiles.of_file(log_file(dirs, session_id))
     except ConfigError:  # it has none so far
         return {"rows": [], "said": []}
-    return page_data(read_trace(LogLibrary(places).family(log)))
+    return page_data(read_trace(LogLibrary(dirs).family(log)))
 
 
 def _records(path: Path) -> list[JSONValue]:

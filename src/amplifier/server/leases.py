@@ -43,8 +43,8 @@ async def renew_lease(store: SessionStore, lease: Lease) -> None:
             await store.renew(lease)
         except UNAVAILABLE as error:
             # the store may answer again before the lease ends
-            told, session_id = problem_of(error), lease.session_id
-            report("store.lease_not_renewed", problem=told, session=session_id)
+            problem, session_id = problem_of(error), lease.session_id
+            report("store.lease_not_renewed", problem=problem, session=session_id)
 
 
 async def release_lease(store: SessionStore, lease: Lease) -> None:

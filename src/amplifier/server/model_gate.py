@@ -169,9 +169,10 @@ class ModelGate:
                     raise TenantBudgetError(made)
             reason = _reason(account, left, refusal)
             if anyio.current_time() + left > deadline:
-                told = f"Not asked: {reason}; requests wait for at most {limits.max_wait:g} s (server.limits.max_wait)"
+                longest = f"{limits.max_wait:g} s (server.limits.max_wait)"
+                message = f"Not asked: {reason}; requests wait for at most {longest}"
                 raise RateLimitError(
-                    told, provider=call.provider, retry_after=left or None
+                    message, provider=call.provider, retry_after=left or None
                 )
             if not is_reported:
                 is_reported = True

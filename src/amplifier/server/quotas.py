@@ -16,7 +16,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.settings import load_settings, settings_file
 from amplifier.app.settings.shared_limits import EACH_TENANT, SharedLimits
 from amplifier.kernel.reports import report
@@ -133,8 +133,8 @@ class SharedQuotas:
         try:
             made = await self.reserve(claims)
         except (StoreError, OSError) as error:
-            told = problem_of(error)
-            report("server.use_not_counted", problem=told, tenant=tenant)
+            problem = problem_of(error)
+            report("server.use_not_counted", problem=problem, tenant=tenant)
             return
         if isinstance(made, Reservation):
             await self.settle(made, amounts_of(tenant, usage))
@@ -229,7 +229,7 @@ async def open_quotas(stores: ServerStores) -> SharedQuotas | None:
         ConfigError: the limits have problems, stand where they do not count, or the store has no accounts for them.
         StoreError: the store cannot be opened.
     """
-    limits = await to_thread.run_sync(read_limits, stores.places)
+    limits = await to_thread.run_sync(read_limits, stores.dirs)
     store = await stores.server()
     if isinstance(store, MeteredStore):
         return SharedQuotas(store.quotas, limits)
@@ -239,19 +239,19 @@ async def open_quotas(stores: ServerStores) -> SharedQuotas | None:
     return None
 
 
-def read_limits(places: Places) -> SharedLimits:
+def read_limits(dirs: AppDirs) -> SharedLimits:
     """Read the limits of the person who runs the server.
 
     Raises:
         ConfigError: they have problems, or stand in the served folder, which sessions write in.
     """
-    settings = load_settings(places)
+    settings = load_settings(dirs)
     for layer in settings.layers:
         if layer.scope != "user" and "server" in layer.values:
-            place = settings_file("user", places)
-            told = f"counts in your own settings alone: {str(place)!r}"
+            place = settings_file("user", dirs)
+            problem = f"counts in your own settings alone: {str(place)!r}"
             raise ConfigError.of(
-                "server", told, subject=f"settings file {str(layer.path)!r}"
+                "server", problem, subject=f"settings file {str(layer.path)!r}"
             )
     limits = settings.read().server.limits
     for name in limits.tenants:

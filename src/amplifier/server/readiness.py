@@ -63,7 +63,7 @@ class Readiness:
         return None
 
     def _check_folder(self) -> None:
-        folder = self.stores.places.working_dir
+        folder = self.stores.dirs.working_dir
         # sessions write there; a folder that is gone is no place for a turn
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(f"Nothing can be written in {str(folder)!r}")

@@ -154,9 +154,9 @@ def with_turn_ended(
     ]
     facts: JSONObject = {}
     if session is not None:
-        told = session.to_dict()
+        data = session.to_dict()
         for key in ("turn_count", "usage", "cost_usd", "profile", "provider", "model"):
-            facts[key] = told.get(key)
+            facts[key] = data.get(key)
     return {**record, **facts, "updated": time(), SERVED_TURNS: turns}
 
 

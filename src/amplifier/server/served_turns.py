@@ -249,8 +249,8 @@ class ServedTurn:
                 self.refused = error
                 return None
             # why it cannot run is no secret of the server's
-            told: JSONObject = {"code": "session_refused", "message": str(error)}
-            return {"type": "turn_failed", "error": told}
+            data: JSONObject = {"code": "session_refused", "message": str(error)}
+            return {"type": "turn_failed", "error": data}
         except BudgetExceededError as error:  # as somebody wanted it
             return {"type": "turn_failed", "error": error_of_turn(error)}
         except Exception as error:  # modules fail as they like
@@ -302,8 +302,8 @@ class ServedTurn:
                     self.recorder.add(line)
         finally:
             self._usage = opened.spent_since.usage
-            if opened.kept is not None:
-                self._record = opened.kept.record
+            if opened.writer is not None:
+                self._record = opened.writer.record
         return text
 
     def _asks(self, opened: OpenSession) -> StoredApprovals:
@@ -324,9 +324,9 @@ class ServedTurn:
         stored = self.files.session(session_id)
         if stored is not None and stored.record.has_composition:
             # what this process was started with is for new sessions
-            reopened = reopen(self.files, stored.record, PlanOptions(), tenant.places)
+            reopened = reopen(self.files, stored.record, PlanOptions(), tenant.dirs)
             return _bounded(reopened.composition), stored.record
-        composition = compose(self.setup.options, tenant.places)
+        composition = compose(self.setup.options, tenant.dirs)
         record = attrs.evolve(new_record(composition), session_id=session_id)
         if stored is not None:
             record = attrs.evolve(
@@ -408,8 +408,8 @@ class ServedTurn:
                     turn.tenant.name, lease.session_id, self._usage
                 )
             except UNAVAILABLE as error:
-                told, session_id = problem_of(error), lease.session_id
-                report("server.turn_not_closed", problem=told, session=session_id)
+                problem, session_id = problem_of(error), lease.session_id
+                report("server.turn_not_closed", problem=problem, session=session_id)
                 self.is_lost = True
             except Exception as error:  # a reaper ends the turn then
                 report("server.turn_not_closed", error, session=lease.session_id)

@@ -192,7 +192,7 @@ class StoredSessions:
         tenant = await self.tenant(client)
         session_id = str(uuid4())
         name = None if wanted.name is None else _redacted(wanted.name)
-        record = new_record(session_id, str(tenant.places.working_dir), name)
+        record = new_record(session_id, str(tenant.dirs.working_dir), name)
         lease = await tenant.store.acquire(session_id, owner="server", period=_PERIOD)
         try:
             await tenant.store.write_record(lease, record)

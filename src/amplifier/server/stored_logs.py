@@ -14,7 +14,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.store import ProjectSessions
 from amplifier.server.stores import Tenant
 from amplifier_kit.files import open_flags
@@ -34,23 +34,23 @@ def without_links(path: str, _flags: int) -> int:
     return os.open(path, open_flags.READ)
 
 
-def log_file(places: Places, session_id: str) -> Path:
+def log_file(dirs: AppDirs, session_id: str) -> Path:
     """Return where the log of a session is below some places."""
-    return ProjectSessions.of(places).folder(session_id) / LOG_FILE
+    return ProjectSessions.of(dirs).folder(session_id) / LOG_FILE
 
 
 @asynccontextmanager
-async def log_places(tenant: Tenant, session_id: str) -> AsyncIterator[Places]:
+async def log_places(tenant: Tenant, session_id: str) -> AsyncIterator[AppDirs]:
     """Yield the places below which the logs of a session, and of all that came of it, are files for a block."""
-    if await to_thread.run_sync(log_file(tenant.places, session_id).is_file):
-        yield tenant.places
+    if await to_thread.run_sync(log_file(tenant.dirs, session_id).is_file):
+        yield tenant.dirs
         return
     logs = await _stored_logs(tenant, session_id)
     home = Path(await to_thread.run_sync(mkdtemp))
-    places = attrs.evolve(tenant.places, home=home)
+    dirs = attrs.evolve(tenant.dirs, home=home)
     try:
-        await to_thread.run_sync(_write_logs, places, logs)
-        yield places
+        await to_thread.run_sync(_write_logs, dirs, logs)
+        yield dirs
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(shutil.rmtree, home)
@@ -61,7 +61,7 @@ async def store_logs(tenant: Tenant, lease: Lease) -> None:
     documents = await tenant.store.read_documents(lease.session_id)
     for session_id in await _family(tenant, lease.session_id):
         file, name = (
-            log_file(tenant.places, session_id),
+            log_file(tenant.dirs, session_id),
             _document(lease.session_id, session_id),
         )
         log = await to_thread.run_sync(_end_of, file)
@@ -107,8 +107,8 @@ def _end_of(file: Path) -> bytes:
     return content if not begin else content.partition(b"\n")[2]
 
 
-def _write_logs(places: Places, logs: Mapping[str, bytes]) -> None:
+def _write_logs(dirs: AppDirs, logs: Mapping[str, bytes]) -> None:
     for session_id, log in logs.items():
-        file = log_file(places, session_id)
+        file = log_file(dirs, session_id)
         make_folders(file.parent)
         write_private(file, log)

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.choice import FILES, open_named_store, served_files
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.store import ProjectSessions
@@ -31,18 +31,18 @@ class Tenant:
 
     Args:
         name: its name.
-        places: where its sessions work; no two tenants work in one folder.
+        dirs: where its sessions work; no two tenants work in one folder.
         store: what any server process reads of its sessions.
     """
 
     name: str
-    places: Places
+    dirs: AppDirs
     store: SessionStore
 
     @property
     def files(self) -> ProjectSessions:
         """The sessions themselves, as every command has them."""
-        return ProjectSessions.of(self.places)
+        return ProjectSessions.of(self.dirs)
 
 
 @attrs.define(eq=False)
@@ -51,11 +51,11 @@ class ServerStores:
 
     Args:
         name: `files`, or the URL of a store that several machines share.
-        places: of the folder in which the server was started.
+        dirs: of the folder in which the server was started.
     """
 
     name: str
-    places: Places
+    dirs: AppDirs
     _tenants: dict[str, Tenant] = attrs.field(factory=dict)
     _server: SessionStore | None = None
 
@@ -66,7 +66,7 @@ class ServerStores:
             StoreError: it cannot be opened.
         """
         if self._server is None:
-            self._server = await self._open(_SERVER, self.places)
+            self._server = await self._open(_SERVER, self.dirs)
         return self._server
 
     async def tenant(self, name: str) -> Tenant:
@@ -79,9 +79,9 @@ class ServerStores:
         found = self._tenants.get(name)
         if found is None:
             check_tenant(name)
-            places = self._places_of(name)
-            store = await self._open(name, places)
-            found = self._tenants.setdefault(name, Tenant(name, places, store))
+            dirs = self._places_of(name)
+            store = await self._open(name, dirs)
+            found = self._tenants.setdefault(name, Tenant(name, dirs, store))
             if found.store is not store:  # somebody else was faster
                 await store.aclose()
         return found
@@ -96,25 +96,25 @@ class ServerStores:
         for store in opened:
             await store.aclose()
 
-    def _places_of(self, name: str) -> Places:
+    def _places_of(self, name: str) -> AppDirs:
         if name == DEFAULT_TENANT:
-            return self.places
+            return self.dirs
         # beside the default tenant's folder: below it, that one would read the others' files
-        served = self.places.working_dir
+        served = self.dirs.working_dir
         folder = served.with_name(f"{served.name}-tenants") / name
         make_folders(folder)
         # its own root: a repository around it would make all tenants one project
-        return attrs.evolve(self.places, working_dir=folder, root=folder)
+        return attrs.evolve(self.dirs, working_dir=folder, root=folder)
 
-    async def _open(self, namespace: str, places: Places) -> SessionStore:
+    async def _open(self, namespace: str, dirs: AppDirs) -> SessionStore:
         if self.name == FILES:
-            return FileSessionStore(served_files(self.places, namespace))
+            return FileSessionStore(served_files(self.dirs, namespace))
         if namespace != _SERVER:
             server = await self.server()
             # connections are few, and tenants may be many
             if isinstance(server, NamespacedStore):
                 return server.in_namespace(namespace)
-        return await open_named_store(self.name, places, namespace=namespace)
+        return await open_named_store(self.name, dirs, namespace=namespace)
 
 
 def check_tenant(name: str, *, place: str = "tenant", subject: str = "token") -> None:

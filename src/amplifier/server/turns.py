@@ -205,8 +205,8 @@ class LocalTurns:
             except (AmplifierError, OSError) as error:
                 left_for = error
         if left_for is not None:
-            told = problem_of(left_for)
-            report("server.turn_left", problem=told, session=session_id)
+            problem = problem_of(left_for)
+            report("server.turn_left", problem=problem, session=session_id)
 
 
 async def resumed_turn(tenant: Tenant, session_id: str) -> AcceptedTurn | None:

@@ -148,5 +148,5 @@ def _part(part: JSONValue) -> str | MediaBlock:
         }:
             return media_of_url(kind, f"data:;base64,{data}")
         case _:
-            told = "content: only texts and media with their data are read"
-            raise RequestError(422, "invalid_request", told)
+            problem = "content: only texts and media with their data are read"
+            raise RequestError(422, "invalid_request", problem)

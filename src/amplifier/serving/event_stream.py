@@ -158,8 +158,8 @@ def require_room(host: StreamHost, client: Client) -> None:
         RequestError: one of them has.
     """
     if host.metrics.streams_open >= host.limits.max_streams:
-        told = "This process has no room for another reader of events"
-        raise RequestError(503, "server_full", told, {"Retry-After": "5"})
+        message = "This process has no room for another reader of events"
+        raise RequestError(503, "server_full", message, {"Retry-After": "5"})
     client.check_room("streams", client.streams, client.token.max_streams)
 
 

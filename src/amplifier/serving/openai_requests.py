@@ -89,8 +89,8 @@ class MessagePart:
             ):
                 return media_of_url("document", url, name)
             case _:
-                told = f"content: no part of type {self.type!r:.40} is read"
-                raise RequestError(422, "invalid_request", told)
+                problem = f"content: no part of type {self.type!r:.40} is read"
+                raise RequestError(422, "invalid_request", problem)
 
 
 @attrs.frozen(kw_only=True)

@@ -107,8 +107,8 @@ def _with_session(schema: JSONObject) -> JSONObject:
 
 def _with_prompt(schema: JSONObject) -> JSONObject:
     """Let an event have what was asked."""
-    told = "What was asked, redacted; only where sessions are stored."
-    return _with_properties(schema, {"prompt": {**_TEXT, "description": told}})
+    message = "What was asked, redacted; only where sessions are stored."
+    return _with_properties(schema, {"prompt": {**_TEXT, "description": message}})
 
 
 def _with_properties(schema: JSONObject, more: Mapping[str, JSONObject]) -> JSONObject:

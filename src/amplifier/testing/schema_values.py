@@ -115,11 +115,11 @@ class _Maker:
 
     def _array(self, schema: JSONObject, path: str, depth: int) -> JSONValue:
         first = cast("list[JSONValue]", schema.get("prefixItems") or [])
-        least = cast("int", schema.get("minItems", 0 if depth >= _MAX_DEPTH else 1))
-        most = cast("int", schema.get("maxItems", max(least, 2)))
+        minimum = cast("int", schema.get("minItems", 0 if depth >= _MAX_DEPTH else 1))
+        maximum = cast("int", schema.get("maxItems", max(minimum, 2)))
         if depth >= _MAX_DEPTH:
-            most = least
-        count = self.random.randint(min(least, most), most)
+            maximum = minimum
+        count = self.random.randint(min(minimum, maximum), maximum)
         is_set = schema.get("uniqueItems") is True
         items: list[JSONValue] = []
         # a set of few possible values may never be as large as the schema wants it
@@ -154,10 +154,12 @@ class _Maker:
         form = _FORMATS.get(str(schema.get("format")))
         if form is not None:
             return form
-        least = cast("int", schema.get("minLength", 1))
-        most = cast("int", schema.get("maxLength", max(least, 40)))
+        minimum = cast("int", schema.get("minLength", 1))
+        maximum = cast("int", schema.get("maxLength", max(minimum, 40)))
         text = self.random.choice(_WORDS)
-        return (text * (least // len(text) + 1) if len(text) < least else text)[:most]
+        return (text * (minimum // len(text) + 1) if len(text) < minimum else text)[
+            :maximum
+        ]
 
 
 def _bounds(schema: JSONObject, step: float) -> tuple[float, float]:

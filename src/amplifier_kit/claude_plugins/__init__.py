@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.own_folder import (
         OwnPlugin,
         evaluate_plugin,
-        judge_plugin,
+        evaluate_trust,
         lost_plugins,
         own_plugins,
         write_copies,
@@ -52,8 +52,8 @@ __all__ = [
     "claude_calls",
     "command_patterns",
     "evaluate_plugin",
+    "evaluate_trust",
     "is_plugin",
-    "judge_plugin",
     "lost_plugins",
     "own_plugins",
     "parse_command",
@@ -76,7 +76,7 @@ _HOME = {
     "own_folder": (
         "OwnPlugin",
         "evaluate_plugin",
-        "judge_plugin",
+        "evaluate_trust",
         "lost_plugins",
         "own_plugins",
         "write_copies",

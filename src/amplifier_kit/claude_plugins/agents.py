@@ -152,7 +152,9 @@ def _named(
         isinstance(item, str) and item.strip() for item in value
     )
     if not is_list and not (isinstance(value, str) and value.strip()):
-        told = f"names of tools, [] for none; leave it out for all; got {value!r:.80}"
-        problems.append(Problem(name, told))
+        problem = (
+            f"names of tools, [] for none; leave it out for all; got {value!r:.80}"
+        )
+        problems.append(Problem(name, problem))
         return ()
     return read.words(name) or ()

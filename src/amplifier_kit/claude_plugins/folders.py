@@ -119,13 +119,13 @@ class _Reader:
 
     def hooks(self) -> Iterator[HookEntry]:
         """Yield the hooks of the manifest, of `hooks/hooks.json`, and of settings."""
-        told = self.manifest.get("hooks")
+        declared = self.manifest.get("hooks")
         documents: list[tuple[JSONObject, str]] = []
         named: list[Path] = []
-        if isinstance(told, Mapping):
-            documents.append((dict(told), f"hooks of {self.subject}"))
-        elif told is not None:
-            named = self._named("hooks", told)
+        if isinstance(declared, Mapping):
+            documents.append((dict(declared), f"hooks of {self.subject}"))
+        elif declared is not None:
+            named = self._named("hooks", declared)
         files = [self.root / "hooks" / "hooks.json", *named]
         if not self.manifest:
             files += [self.root / name for name in _SETTINGS]
@@ -135,8 +135,8 @@ class _Reader:
             document = read_mapping(path)
             if path.name in _SETTINGS:
                 if document.get("permissions"):
-                    told = "'permissions' have no effect here; write them as rules of hooks-approval"
-                    self.problems.append(f"file {str(path)!r}: {told}")
+                    declared = "'permissions' have no effect here; write them as rules of hooks-approval"
+                    self.problems.append(f"file {str(path)!r}: {declared}")
                 if "hooks" not in document:
                     continue
             documents.append((document, f"file {str(path)!r}"))
@@ -169,24 +169,24 @@ class _Reader:
         yield from (place for place in self._places(part) if place.is_dir())
 
     def _places(self, part: str) -> list[Path]:
-        told = self.manifest.get(part)
+        declared = self.manifest.get(part)
         named: list[Path] = []
-        if told is not None:
-            named = self._named(part, told)
+        if declared is not None:
+            named = self._named(part, declared)
         return list(
             dict.fromkeys(path for path in (self.root / part, *named) if path.exists())
         )
 
-    def _named(self, part: str, told: JSONValue) -> list[Path]:
+    def _named(self, part: str, declared: JSONValue) -> list[Path]:
         """Return the paths that the manifest names.
 
         Raises:
             ConfigError: one is no path, leads out of the plugin, or to nothing.
         """
-        if isinstance(told, list):
-            entries = told
+        if isinstance(declared, list):
+            entries = declared
         else:
-            entries = [told]
+            entries = [declared]
         found = []
         for entry in entries:
             path = path_inside(self.root, entry)

@@ -157,12 +157,16 @@ class _Reader:
     def _hook(
         self, event: str, matcher: str | None, hook: JSONValue, place: str
     ) -> Iterator[HookEntry]:
-        told = as_object(hook)
-        kind, timeout, model = told.get("type"), told.get("timeout"), told.get("model")
+        fields = as_object(hook)
+        kind, timeout, model = (
+            fields.get("type"),
+            fields.get("timeout"),
+            fields.get("model"),
+        )
         if kind not in ("command", "prompt"):
             self._note(f"{place}.type", f"'command' or 'prompt'; got {kind!r}")
             return
-        text = told.get(kind)
+        text = fields.get(kind)
         # a NUL would cut the command short where the system reads it
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             self._note(f"{place}.{kind}", f"a text; got {text!r:.80}")
@@ -180,7 +184,7 @@ class _Reader:
             if isinstance(timeout, (int, float))
             else _SECONDS[kind],
             model=model if isinstance(model, str) else None,
-            observes=told.get("async") is True,
+            observes=fields.get("async") is True,
         )
 
 

@@ -20,7 +20,7 @@ from amplifier_kit.trust.fingerprints import Code
 __all__ = [
     "OwnPlugin",
     "evaluate_plugin",
-    "judge_plugin",
+    "evaluate_trust",
     "lost_plugins",
     "own_plugins",
     "write_copies",
@@ -63,7 +63,7 @@ def own_plugins() -> list[OwnPlugin]:
         for entry in sorted(folder.iterdir())
         if entry.is_dir() and not entry.name.startswith(".")
     )
-    return [judge_plugin(entry) for entry in found]
+    return [evaluate_trust(entry) for entry in found]
 
 
 def lost_plugins() -> list[str]:
@@ -101,7 +101,7 @@ def evaluate_plugin(folder: Path, store: TrustStore) -> TrustDecision:
     return store.require(folder, _KIND, [Code(name) for name in sorted(names)])
 
 
-def judge_plugin(folder: Path) -> OwnPlugin:
+def evaluate_trust(folder: Path) -> OwnPlugin:
     """Say whether a plugin folder of the person's may be used; blocks.
 
     Args:

@@ -198,7 +198,7 @@ class Compactor:
         lost = [self._log.stored(number) for number in draft.lost]
         try:
             provider = self._summarizer(request.provider)
-            most = int(request.budget * READ / self._scale.factor(request.provider))
+            limit = int(request.budget * READ / self._scale.factor(request.provider))
             # the summary so far goes along, so that nothing is lost by being left
             # out twice
             text, usage = await summarize(
@@ -206,7 +206,7 @@ class Compactor:
                 self._summary,
                 provider,
                 self._options,
-                most=most,
+                limit=limit,
                 count=self._scale.count,
             )
         except Exception as error:
@@ -281,11 +281,11 @@ class Compactor:
                 ],
                 tool=NAME if options.left_out_tool else None,
             )
-            most = self._most_of_notice(target)
-            told = notice(
-                loss, options.compaction_notice_verbosity, most, self._scale.count
+            limit = self._most_of_notice(target)
+            text = notice(
+                loss, options.compaction_notice_verbosity, limit, self._scale.count
             )
-            notes += [] if told is None else [told]
+            notes += [] if text is None else [text]
         return notes
 
     def _figures(self, provider: Provider | None) -> Figures:

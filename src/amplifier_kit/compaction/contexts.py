@@ -111,11 +111,11 @@ class CompactingContext:
         if not isinstance(role, str):
             self.check(message)
         self._log.append(message)
-        most = most_tokens(message)
+        limit = most_tokens(message)
         # A text has no more bytes than `most` says.
         # the bound spares nearly all messages from being measured
-        if most <= self._most_bytes or role not in _RESULT_ROLES:
-            self._shown.added(message, message, most)
+        if limit <= self._most_bytes or role not in _RESULT_ROLES:
+            self._shown.added(message, message, limit)
         else:
             # only large results need it
             from amplifier_kit.compaction.truncation import limited

@@ -163,7 +163,7 @@ def most_tokens(message: MessageDict) -> int:
     content = message.get("content")
     has_calls = False
     if isinstance(content, str):  # most messages are a text: no call is made for them
-        most = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
+        limit = FRAME + len(content) * (1 if content.isascii() else BYTES_PER_CHARACTER)
     elif _is_one_call(content):  # and most others are a call
         text = str(content)
         return FRAME + most_of_text(text) + IMAGE * media_words(text)
@@ -171,11 +171,11 @@ def most_tokens(message: MessageDict) -> int:
         others, media = _without_media(content)
         # a block's own frame is less than what its keys are written with
         text = str(others)
-        most = FRAME + most_of_text(text) + media + IMAGE * media_words(text)
+        limit = FRAME + most_of_text(text) + media + IMAGE * media_words(text)
         has_calls = "tool_call'" in text and _has_calls(content)
     if has_calls or "tool_calls" not in message:
-        return most
-    return most + most_of_text(str(message["tool_calls"]))
+        return limit
+    return limit + most_of_text(str(message["tool_calls"]))
 
 
 def _is_one_call(content: JSONValue) -> bool:

@@ -120,16 +120,16 @@ class ShownLog:
         return self._log.view()
 
     def added(
-        self, message: MessageDict, shown: MessageDict, most: int | None = None
+        self, message: MessageDict, shown: MessageDict, limit: int | None = None
     ) -> None:
         """Take in the message that was just put behind the history.
 
         Args:
             message: what was put there.
             shown: the form in which it is shown.
-            most: what `most_tokens` says of that form, if it is known.
+            limit: what `most_tokens` says of that form, if it is known.
         """
-        self._bound += most_tokens(shown) if most is None else most
+        self._bound += most_tokens(shown) if limit is None else limit
         # as long as the history itself is shown, a view costs nothing and copies
         # nothing
         if self._numbers is None and shown is message:

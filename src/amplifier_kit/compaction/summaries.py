@@ -35,7 +35,7 @@ async def summarize(
     provider: Provider,
     options: CompactionOptions,
     *,
-    most: int,
+    limit: int,
     count: Count,
 ) -> tuple[str, Usage | None]:
     """Ask a model for a summary of messages and of the summary of what was left out before.
@@ -45,7 +45,7 @@ async def summarize(
         known: the earlier summary; empty where there is none.
         provider: whom to ask.
         options: the deadline and the size.
-        most: the tokens of the conversation that are sent, the newest.
+        limit: the tokens of the conversation that are sent, the newest.
         count: counts the tokens of a text.
 
     Raises:
@@ -56,7 +56,7 @@ async def summarize(
     request = ChatRequest(
         messages=(
             Message(role="system", content=TASK),
-            Message(role="user", content=_conversation(messages, known, most, count)),
+            Message(role="user", content=_conversation(messages, known, limit, count)),
         ),
         max_output_tokens=options.summary_tokens,
     )
@@ -80,11 +80,11 @@ def summary_message(text: str, most_tokens: int, count: Count) -> MessageDict:
 
 
 def _conversation(
-    messages: Sequence[MessageDict], known: str, most: int, count: Count
+    messages: Sequence[MessageDict], known: str, limit: int, count: Count
 ) -> str:
-    """Write messages as a text of about `most` tokens; where there are more, the newest."""
+    """Write messages as a text of about `limit` tokens; where there are more, the newest."""
     lines: list[str] = []
-    left = most - count(known)
+    left = limit - count(known)
     for number in range(len(messages) - 1, -1, -1):
         line = _line(messages[number], number)
         left -= count(line)

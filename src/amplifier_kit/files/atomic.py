@@ -250,15 +250,15 @@ def _take_over_attributes(old: int, new: int) -> None:
     # only Linux has attributes that Python knows
     if sys.platform != "linux":
         return
-    kept = [
+    names = [
         name
         for name in _attribute_names(old)
         if name == _ACCESS or name.startswith(_USER)
     ]
     # a folder's default list was given to the new file, and the old one had none
-    if _ACCESS not in kept and _ACCESS in _attribute_names(new):
+    if _ACCESS not in names and _ACCESS in _attribute_names(new):
         os.removexattr(new, _ACCESS)
-    for name in kept:
+    for name in names:
         os.setxattr(new, name, os.getxattr(old, name))
 
 

@@ -249,11 +249,11 @@ def _unescaped_end(name: str) -> str:
 
 def _trimmed(line: str) -> str:
     """Cut off the blanks at the end, but one behind a backslash."""
-    kept = line.rstrip(" ")
-    backslashes = len(kept) - len(kept.rstrip("\\"))
-    if backslashes % 2 and len(kept) < len(line):
-        return f"{kept} "
-    return kept
+    trimmed = line.rstrip(" ")
+    backslashes = len(trimmed) - len(trimmed.rstrip("\\"))
+    if backslashes % 2 and len(trimmed) < len(line):
+        return f"{trimmed} "
+    return trimmed
 
 
 def _read(name: str, directory: int) -> bytes:

@@ -20,12 +20,12 @@ import attrs
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["PATIENCE", "STEP_PATIENCE", "LockOwner", "LockedError", "WriterLock"]
+__all__ = ["LOCK_TIMEOUT", "STEP_TIMEOUT", "LockOwner", "LockedError", "WriterLock"]
 
-PATIENCE: Final = 0.5
+LOCK_TIMEOUT: Final = 0.5
 """Seconds in which a holder that is about to let go may do so."""
 
-STEP_PATIENCE: Final = 5.0
+STEP_TIMEOUT: Final = 5.0
 """Seconds for a lock that nobody holds for longer than a step: a disk may stall, and the machine."""
 
 _POLL: Final = 0.02
@@ -86,12 +86,12 @@ class WriterLock:
     _lock: BaseFileLock
 
     @classmethod
-    def take(cls, target: Path, *, patience: float = PATIENCE) -> Self:
+    def take(cls, target: Path, *, timeout: float = LOCK_TIMEOUT) -> Self:
         """Take the lock on a file, which need not exist; the lock file stands beside it.
 
         Args:
             target: the file to be written.
-            patience: seconds to wait for a holder that lets go.
+            timeout: seconds to wait for a holder that lets go.
 
         Raises:
             LockedError: somebody else holds it.
@@ -105,7 +105,7 @@ class WriterLock:
         # another
         lock = FileLock(
             path,
-            timeout=patience,
+            timeout=timeout,
             mode=0o600,
             thread_local=False,
             poll_interval=_POLL,

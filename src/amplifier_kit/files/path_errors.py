@@ -8,7 +8,7 @@ ToolError
     ├── PathDeniedError             it is inside, and protected
     ├── PathMissingError            nothing is there
     ├── PathKindError               a thing of another kind is there: a directory, a FIFO, a device
-    ├── SymlinkLoopError            its links lead round in a circle
+    ├── SymlinkLoopError            its links form a cycle
     └── PathAccessError             the operating system refused; holds `errno`
 UnsupportedPlatformError            (AmplifierError) the platform has no directory handles
 ```

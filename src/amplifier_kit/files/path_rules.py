@@ -65,7 +65,7 @@ class PathRules:
             # emptied at once, since every answer can be found again
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            self._known[name] = self._judge(folded(name))
+            self._known[name] = self._evaluate(folded(name))
         return self._known[name]
 
     def rule(self, root: Sequence[str], below: Sequence[str]) -> str | None:
@@ -120,7 +120,7 @@ class PathRules:
 
         return is_protected
 
-    def _judge(self, name: str) -> str | None:
+    def _evaluate(self, name: str) -> str | None:
         for pattern, rule, is_exception in self._names:
             if pattern.match(name):
                 if is_exception:

@@ -80,13 +80,13 @@ class ConfinedPaths:
 
     @contextmanager
     def locate(self, path: str, *, follow: bool = True) -> Iterator[ResolvedPath]:
-        """Walk to a path and yield the spot where it leads; its handle is open while the block runs.
+        """Walk to a path and yield what it leads to; its handle is open while the block runs.
 
         Relative paths start at the base, `~` is the home directory. Nothing need be at the path.
 
         Args:
             path: as a model gives it.
-            follow: whether a link at the end of the path is followed; else the spot is the link itself.
+            follow: whether a link at the end of the path is followed; else what it leads to is the link itself.
 
         Raises:
             PathError: the path is invalid, leads outside, is protected, or the walk was refused.
@@ -94,14 +94,14 @@ class ConfinedPaths:
         walk = _Walk(self, path, follow=follow)
         try:
             with path_refusals(path):
-                spot = walk.run()
+                resolved = walk.run()
         except BaseException:
             walk.close()
             raise
         try:
-            yield spot
+            yield resolved
         finally:
-            os.close(spot.directory)
+            os.close(resolved.directory)
 
     def enter(
         self, path: str, parts: Sequence[str]
@@ -166,7 +166,7 @@ def _aliases(roots: Sequence[Path]) -> dict[tuple[str, ...], tuple[str, ...]]:
 
 @attrs.define(eq=False)
 class _Walk:
-    """One walk from a root to a spot; holds one handle at a time."""
+    """One walk from a root to a path; holds one handle at a time."""
 
     confined: ConfinedPaths
     path: str
@@ -179,7 +179,7 @@ class _Walk:
     steps: int = 0
 
     def run(self) -> ResolvedPath:
-        """Walk; the spot takes the handle over."""
+        """Walk; what it leads to takes the handle over."""
         self._start(
             []
             if self.path.startswith(("/", "~"))

@@ -24,7 +24,7 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["PrivateFile", "PrivateFileError", "open_private_folder", "require_private"]
 
 _MAX_BYTES: Final = 16_000_000
-_PATIENCE: Final = 5.0
+_TIMEOUT: Final = 5.0
 
 
 class PrivateFileError(OSError):
@@ -69,7 +69,7 @@ class PrivateFile:
         # checked one
         with (
             open_private_folder(self.path.parent) as folder,
-            WriterLock.take(self.path, patience=_PATIENCE),
+            WriterLock.take(self.path, timeout=_TIMEOUT),
         ):
             # read under the lock, or two writers would each undo the other's change
             content = change(self._read(folder))

@@ -47,7 +47,7 @@ class ResolvedPath:
     Args:
         given: the path as it was given, for messages.
         path: the absolute path with every link resolved.
-        directory: the handle of the directory, closed by the walk that made the spot.
+        directory: the handle of the directory, closed by the walk that made this.
         name: the name in it; `.` for a root itself.
         status: what is there, links not followed; `None` when nothing is.
         parents: directories above the name that do not exist; then `directory` is above them.

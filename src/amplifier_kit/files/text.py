@@ -322,7 +322,7 @@ class LineReader:
         Raises:
             UndecodableTextError: the line is no text; names the line.
         """
-        kept: list[str] = []
+        pieces: list[str] = []
         length = 0
         number = self.lines_read + 1
         while self._more():
@@ -331,7 +331,7 @@ class LineReader:
             if _NOT_TEXT.search(piece):
                 raise UndecodableTextError(f"line {number}")
             # the rest of a long line is counted and not stored
-            kept.append(piece[: max(0, max_length - length)])
+            pieces.append(piece[: max(0, max_length - length)])
             length += len(piece)
             self._line_open = True
             self._at += len(piece)
@@ -340,7 +340,7 @@ class LineReader:
                 break
         if self.lines_read < number:
             return None
-        return NumberedLine(number=number, text="".join(kept), length=length)
+        return NumberedLine(number=number, text="".join(pieces), length=length)
 
     def skip_rest(self, max_bytes: int) -> bool:
         """Pass over the lines that are left, reading at most about `max_bytes`; return whether the end was reached."""

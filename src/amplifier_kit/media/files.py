@@ -81,8 +81,8 @@ class _Media(Generic[BlockT]):
         return cls._block({"type": "url", "url": address})
 
     @classmethod
-    def _made(cls, data: bytes, name: str | None, told: str) -> BlockT:
-        return cls._block(_source(cls.kind, data, name, told))
+    def _made(cls, data: bytes, name: str | None, message: str) -> BlockT:
+        return cls._block(_source(cls.kind, data, name, message))
 
     @classmethod
     def _block(cls, source: JSONObject) -> BlockT:
@@ -152,13 +152,13 @@ def _read(path: Path) -> tuple[bytes, str]:
                 raise MediaError(f"{shown} is no regular file")
             head = file.read(HEADER)
             kind = kind_of(media_type(head) or "text/plain")
-            most = most_bytes(kind)
-            if status.st_size > most:
+            limit = most_bytes(kind)
+            if status.st_size > limit:
                 raise MediaError(
-                    f"{shown} has {status.st_size:,} bytes, and models take {most:,} of this kind ({kind})"
+                    f"{shown} has {status.st_size:,} bytes, and models take {limit:,} of this kind ({kind})"
                 )
             # it may grow while it is read
-            data = head + file.read(most + 1 - len(head))
+            data = head + file.read(limit + 1 - len(head))
     except (OSError, ValueError) as error:
         if isinstance(error, MediaError):
             raise
@@ -168,7 +168,7 @@ def _read(path: Path) -> tuple[bytes, str]:
     return data, path.name
 
 
-def _source(kind: str, data: bytes, name: str | None, told: str) -> JSONObject:
+def _source(kind: str, data: bytes, name: str | None, message: str) -> JSONObject:
     """Make the source of a block of a kind.
 
     Raises:
@@ -178,27 +178,27 @@ def _source(kind: str, data: bytes, name: str | None, told: str) -> JSONObject:
     named: JSONObject = {"name": name} if name else {}
     if len(data) > most_bytes(kind):
         raise MediaError(
-            f"{told} has more than the {most_bytes(kind):,} bytes that models take of this kind ({kind})"
+            f"{message} has more than the {most_bytes(kind):,} bytes that models take of this kind ({kind})"
         )
     if found is None and kind == "document":
-        text = _text(data, told)
+        text = _text(data, message)
         return {"type": "text", "media_type": "text/plain", "data": text, **named}
     if found is None or kind_of(found) != kind:
         raise MediaError(
-            f"{told} is no {kind} that models take: by its bytes it is {found or 'nothing known'}"
+            f"{message} is no {kind} that models take: by its bytes it is {found or 'nothing known'}"
         )
     size = pixel_size(data[:HEADER])
     if size is not None and not size.is_sane:
-        raise MediaError(f"{told} claims to have {size}, which no model takes")
+        raise MediaError(f"{message} claims to have {size}, which no model takes")
     written = base64.b64encode(data).decode("ascii")
     return {"type": "base64", "media_type": found, "data": written, **named}
 
 
-def _text(data: bytes, told: str) -> str:
+def _text(data: bytes, message: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise MediaError(f"{told} is neither a PDF nor text in UTF-8")
+        raise MediaError(f"{message} is neither a PDF nor text in UTF-8")
     return text

@@ -256,8 +256,8 @@ class Keeper:
 
 def _words(error: OSError | ValueError) -> str:
     """Say why a command could not be started, with the folder or the program that it is about."""
-    told = getattr(error, "strerror", None) or str(error)
+    reason = getattr(error, "strerror", None) or str(error)
     name = getattr(error, "filename", None)
     if name is None:
-        return told
-    return f"{told}: {name!r}"
+        return reason
+    return f"{reason}: {name!r}"

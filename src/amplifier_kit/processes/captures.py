@@ -58,10 +58,10 @@ class Capture:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        most = self._limit - self._limit // 2
+        limit = self._limit - self._limit // 2
         # cutting each time would copy the tail for every piece
-        if len(self._tail) > 2 * most:
-            del self._tail[:-most]
+        if len(self._tail) > 2 * limit:
+            del self._tail[:-limit]
 
     def text(self) -> str:
         """Return the output as text, with a mark where a part of it is left out; what is no UTF-8 is replaced."""

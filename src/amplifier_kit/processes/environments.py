@@ -53,12 +53,12 @@ def allowed_environment(
     """
     listed = (*ORDINARY_VARIABLES, *patterns)
     source = os.environ if of is None else of
-    kept = {
+    retained = {
         name: value
         for name, value in source.items()
         if any(fnmatchcase(name, entry) for entry in listed)
     }
-    path = safe_path(kept.get("PATH", "")) or os.defpath
+    path = safe_path(retained.get("PATH", "")) or os.defpath
     if _NAMES_OF_OTHERS in source.get("PYTHONPATH", "").split(os.pathsep):
-        kept.setdefault("PYTHONPATH", _NAMES_OF_OTHERS)
-    return {**kept, "PATH": path, **(added or {})}
+        retained.setdefault("PYTHONPATH", _NAMES_OF_OTHERS)
+    return {**retained, "PATH": path, **(added or {})}

@@ -1,4 +1,4 @@
-"""Places for what does not exist yet, so that a sandbox has something to cover."""
+"""AppDirs for what does not exist yet, so that a sandbox has something to cover."""
 
 from __future__ import annotations
 

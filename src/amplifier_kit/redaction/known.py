@@ -47,7 +47,7 @@ class KnownSecrets:
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._told: Final = frozenset(text for text in texts if _is_long_enough(text))
+        self._given: Final = frozenset(text for text in texts if _is_long_enough(text))
         self._now: _Looked | None = None
 
     def places(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -77,7 +77,7 @@ class KnownSecrets:
             # the longest first: an alternation takes the first that matches, and
             # a secret may begin another
             forms = sorted(
-                {form for text in self._told | living for form in _forms(text)},
+                {form for text in self._given | living for form in _forms(text)},
                 key=len,
                 reverse=True,
             )

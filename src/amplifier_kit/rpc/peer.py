@@ -169,27 +169,27 @@ class RpcPeer:
             self._settle(message)
             return
         if "id" in message and not _is_id(number):
-            told = "id: expected a text or an integer"
-            await self._refuse(None, RpcError(INVALID_REQUEST, told))
+            problem = "id: expected a text or an integer"
+            await self._refuse(None, RpcError(INVALID_REQUEST, problem))
             return
         params = message.get("params", {})
         if params is None:
             params = {}
         known = number if isinstance(number, (int, str)) else None
         if not isinstance(method, str) or not isinstance(params, dict):
-            told = "expected an object with a method, and an object of params"
-            await self._refuse(known, RpcError(INVALID_REQUEST, told))
+            problem = "expected an object with a method, and an object of params"
+            await self._refuse(known, RpcError(INVALID_REQUEST, problem))
             return
         if known is None:
             self._hear(method, params)
             return
         handler = self.requests.get(method)
         if handler is None:
-            told = f"there is no method {method[:100]!r}"
-            await self._refuse(known, RpcError(METHOD_NOT_FOUND, told))
+            problem = f"there is no method {method[:100]!r}"
+            await self._refuse(known, RpcError(METHOD_NOT_FOUND, problem))
         elif self._running >= self.limits.max_requests:
-            told = f"{self._running} requests run already"
-            await self._refuse(known, RpcError(INVALID_REQUEST, told))
+            problem = f"{self._running} requests run already"
+            await self._refuse(known, RpcError(INVALID_REQUEST, problem))
         else:
             self._running += 1
             self.group.start_soon(self._answer, known, handler, params)

@@ -37,10 +37,10 @@ class RefusedFrame:
 def read_line(line: bytes | TooLong, limits: RpcLimits) -> JSONObject | RefusedFrame:
     """Read the message of a line."""
     if isinstance(line, TooLong):
-        told = (
+        problem = (
             f"the message has {line.size} bytes, at most {limits.max_bytes} are taken"
         )
-        return RefusedFrame(asked_id(line), RpcError(INVALID_REQUEST, told))
+        return RefusedFrame(asked_id(line), RpcError(INVALID_REQUEST, problem))
     try:
         return read_frame(line, max_values=limits.max_values)
     except RpcError as error:
@@ -50,5 +50,5 @@ def read_line(line: bytes | TooLong, limits: RpcLimits) -> JSONObject | RefusedF
 
 def error_frame(number: RequestId | None, error: RpcError) -> JSONObject:
     """Return the message that answers a request with an error."""
-    told: JSONObject = {"code": error.code, "message": str(error)}
-    return {"id": number, "error": told}
+    data: JSONObject = {"code": error.code, "message": str(error)}
+    return {"id": number, "error": data}

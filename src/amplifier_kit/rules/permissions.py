@@ -88,9 +88,14 @@ class Permissions:
         held = next((self._session[id] for id in wanted if id in self._session), None)
         if held is not None:
             return held
-        kept, now = await self._kept(), self.clock()
+        permissions, now = await self._kept(), self.clock()
         return next(
-            (kept[id] for id in wanted if id in kept and kept[id].holds(now)), None
+            (
+                permissions[id]
+                for id in wanted
+                if id in permissions and permissions[id].holds(now)
+            ),
+            None,
         )
 
     async def list(self) -> tuple[PermissionRule, ...]:
@@ -100,14 +105,14 @@ class Permissions:
             OSError: the permissions cannot be read.
         """
         now = self.clock()
-        kept = {
+        permissions = {
             id: permission
             for id, permission in (await self._kept()).items()
             if permission.holds(now)
         }
         return tuple(
             sorted(
-                {**kept, **self._session}.values(),
+                {**permissions, **self._session}.values(),
                 key=lambda permission: permission.granted,
             )
         )
@@ -124,7 +129,10 @@ class Permissions:
         entry, now = attrs.asdict(permission), self.clock()
         await self._change(
             # computed under the file's lock, from what is there then
-            lambda kept: {**self._unexpired(kept, now), permission.id: entry}
+            lambda permissions: {
+                **self._unexpired(permissions, now),
+                permission.id: entry,
+            }
         )
 
     async def revoke(self, id: str) -> bool:
@@ -137,16 +145,18 @@ class Permissions:
         if id not in await self._kept():
             return there
         await self._change(
-            lambda kept: {key: value for key, value in kept.items() if key != id}
+            lambda permissions: {
+                key: value for key, value in permissions.items() if key != id
+            }
         )
         return True
 
     def _unexpired(
-        self, kept: Mapping[str, JSONValue], now: float
+        self, permissions: Mapping[str, JSONValue], now: float
     ) -> dict[str, JSONValue]:
         return {
             id: value
-            for id, value in kept.items()
+            for id, value in permissions.items()
             if _permission(id, value, self.file.path).holds(now)
         }
 

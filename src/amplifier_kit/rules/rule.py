@@ -139,7 +139,7 @@ class Rule:
         if isinstance(example, Mapping):
             unknown = sorted(set(example) - {"tool", "arguments", "effects"})
             arguments, named = example.get("arguments", {}), example.get("tool", tool)
-            told = example.get("effects", sorted(effects))
+            declared = example.get("effects", sorted(effects))
             if (
                 unknown
                 or not isinstance(arguments, Mapping)
@@ -148,13 +148,13 @@ class Rule:
                 raise ValueError(
                     f"{example!r} is no example; write {{tool: NAME, arguments: {{…}}, effects: […]}}"
                 )
-            if not isinstance(told, (list, tuple)) or not set(EFFECTS).issuperset(
-                map(str, told)
+            if not isinstance(declared, (list, tuple)) or not set(EFFECTS).issuperset(
+                map(str, declared)
             ):
                 raise ValueError(
                     f"{example!r} has effects other than {', '.join(sorted(EFFECTS))}"
                 )
-            effects = frozenset(effect for effect in EFFECTS if effect in told)
+            effects = frozenset(effect for effect in EFFECTS if effect in declared)
             return RuledCall(
                 tool_name=named,
                 arguments=arguments,

@@ -213,12 +213,12 @@ def _find(command: SimpleCommand) -> Inner | None:
     """Take out what `-exec` runs; what is found lies below where the search begins, unless it follows links."""
     words = command.words
     runs: list[SimpleCommand] = []
-    kept: list[Word] = []
+    rest: list[Word] = []
     index = 0
     found = _found_by(words)
     while index < len(words):
         if words[index].static not in _FIND_RUNS:
-            kept.append(words[index])
+            rest.append(words[index])
             index += 1
             continue
         end = next(
@@ -239,7 +239,7 @@ def _find(command: SimpleCommand) -> Inner | None:
         return None
     if not all(run.words for run in runs):
         return Inner(opaque="what find runs is missing")
-    return Inner(commands=tuple(runs), own=SimpleCommand(words=tuple(kept)))
+    return Inner(commands=tuple(runs), own=SimpleCommand(words=tuple(rest)))
 
 
 def _ends_run(before: Word, word: Word) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         changed_code,
         closure_of,
         covered_paths,
-        judge_project,
+        evaluate_project,
     )
     from amplifier_kit.trust.fingerprints import DeclaredItem, UnreadableItemError
     from amplifier_kit.trust.store import PROJECT_FILES, TrustDecision, TrustStore
@@ -40,11 +40,11 @@ __all__ = [
     "changed_code",
     "closure_of",
     "covered_paths",
-    "judge_project",
+    "evaluate_project",
 ]
 
 _HOME = {
-    "closures": ("changed_code", "closure_of", "covered_paths", "judge_project"),
+    "closures": ("changed_code", "closure_of", "covered_paths", "evaluate_project"),
     "fingerprints": ("DeclaredItem", "UnreadableItemError"),
     "store": ("PROJECT_FILES", "TrustDecision", "TrustStore"),
 }

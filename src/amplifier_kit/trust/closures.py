@@ -23,7 +23,7 @@ from amplifier_kit.trust.searches import FolderTree, ProjectSearch, parents
 from amplifier_kit.trust.shell_scripts import scan_shell
 from amplifier_kit.trust.store import PROJECT_FILES, TrustDecision, TrustStore
 
-__all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_project"]
+__all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "evaluate_project"]
 
 _OF_SCRIPTS: Final = frozenset({"commands", "hooks", "plugins"})
 _SERVERS: Final = "mcp"
@@ -56,7 +56,7 @@ class Closure:
     problem: str | None = None
 
 
-def judge_project(
+def evaluate_project(
     store: TrustStore, folder: Path, kind: str, items: Sequence[str] | None = None
 ) -> TrustDecision:
     """Evaluate what a project brings of a kind, together with all that it would run; blocks.

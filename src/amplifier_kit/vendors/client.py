@@ -140,14 +140,14 @@ class VendorClient:
         """
         # time is counted over reads alone: what the receiver does between them is
         # its own
-        patience = _Patience(call.timeout, self.idle_timeout)
+        limits = _TimeLimits(call.timeout, self.idle_timeout)
         try:
-            response = await patience.wait(self._send, call)
+            response = await limits.wait(self._send, call)
             try:
-                await _check(response, call, patience)
-                decoder = await _decoder(response, call, patience, framing)
+                await _check(response, call, limits)
+                decoder = await _decoder(response, call, limits, framing)
                 async with aclosing(_pieces(response)) as pieces:
-                    while (piece := await patience.wait(_next, pieces)) is not None:
+                    while (piece := await limits.wait(_next, pieces)) is not None:
                         for event in decoder.feed(piece):
                             yield event
                             if call.is_over is not None and call.is_over():
@@ -160,8 +160,8 @@ class VendorClient:
             finally:
                 await _close(response)
         except (httpx2.RequestError, EventTooLongError, LLMError) as error:
-            told = self._told(error)
-            raise told from told.__cause__
+            raised = self._raised(error)
+            raise raised from raised.__cause__
 
     async def json(self, call: Exchange) -> JSONValue:
         """Return the JSON of an answer.
@@ -169,17 +169,17 @@ class VendorClient:
         Raises:
             LLMError: the server refused, was silent, broke off, or sent what is not JSON.
         """
-        patience = _Patience(call.timeout, self.idle_timeout)
+        limits = _TimeLimits(call.timeout, self.idle_timeout)
         try:
-            response = await patience.wait(self._send, call)
+            response = await limits.wait(self._send, call)
             try:
-                await _check(response, call, patience)
-                return read_json(await _beginning(response, patience, _LONGEST_ANSWER))
+                await _check(response, call, limits)
+                return read_json(await _beginning(response, limits, _LONGEST_ANSWER))
             finally:
                 await _close(response)
         except (httpx2.RequestError, LLMError) as error:
-            told = self._told(error)
-            raise told from told.__cause__
+            raised = self._raised(error)
+            raise raised from raised.__cause__
 
     async def _send(self, call: Exchange) -> httpx2.Response:
         """Send the call, and once more when a pooled connection turns out to be closed."""
@@ -234,20 +234,20 @@ class VendorClient:
             request.headers.setdefault("Content-Type", "application/json")
         return request
 
-    def _told(
+    def _raised(
         self, error: httpx2.RequestError | EventTooLongError | LLMError
     ) -> LLMError:
         """Return what failed as an error of the SDK. Tracebacks end here: what is below holds credentials."""
         if isinstance(error, LLMError):
             return error.with_traceback(None)
         if isinstance(error, httpx2.RequestError):
-            told = self._error(error)
+            raised = self._error(error)
             # what is chained below holds the request, and with it the headers
             error.__cause__ = error.__context__ = None
         else:
-            told = StreamError(f"The vendor sent too much: {error}")
-        told.__cause__ = error.with_traceback(None)
-        return told
+            raised = StreamError(f"The vendor sent too much: {error}")
+        raised.__cause__ = error.with_traceback(None)
+        return raised
 
     def _error(self, error: httpx2.RequestError) -> LLMError:
         match error:
@@ -271,7 +271,7 @@ class VendorClient:
 
 
 @attrs.define(eq=False)
-class _Patience:
+class _TimeLimits:
     """How long an exchange may still take, and be silent."""
 
     total: float
@@ -299,18 +299,18 @@ class _Patience:
 
 
 async def _check(
-    response: httpx2.Response, call: Exchange, patience: _Patience
+    response: httpx2.Response, call: Exchange, limits: _TimeLimits
 ) -> None:
     """Raise the error of a refusal."""
     if response.status_code >= 300:
-        body = await _beginning(response, patience, _LONGEST_REFUSAL)
+        body = await _beginning(response, limits, _LONGEST_REFUSAL)
         raise call.refuse(response.status_code, response.headers, body)
     if call.heard is not None:
         call.heard(response.headers)
 
 
 async def _decoder(
-    response: httpx2.Response, call: Exchange, patience: _Patience, framing: Framing
+    response: httpx2.Response, call: Exchange, limits: _TimeLimits, framing: Framing
 ) -> EventDecoder | LineDecoder:
     """Return what reads the stream, if it is one.
 
@@ -324,7 +324,7 @@ async def _decoder(
         if framing == "sse":
             return EventDecoder()
         return LineDecoder()
-    body = await _beginning(response, patience, _LONGEST_REFUSAL)
+    body = await _beginning(response, limits, _LONGEST_REFUSAL)
     if is_error(body):
         raise call.refuse(status_of(body), response.headers, body)
     words = body.decode("utf-8", "replace")[:200]
@@ -360,14 +360,14 @@ async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:
 
 
 async def _beginning(
-    response: httpx2.Response, patience: _Patience, longest: int
+    response: httpx2.Response, limits: _TimeLimits, longest: int
 ) -> bytes:
     body = bytearray()
     async with aclosing(_pieces(response)) as pieces:
         # what is longer is cut: of a refusal the beginning says enough
         while (
             len(body) < longest
-            and (piece := await patience.wait(_next, pieces)) is not None
+            and (piece := await limits.wait(_next, pieces)) is not None
         ):
             body += piece
     return bytes(body[:longest])

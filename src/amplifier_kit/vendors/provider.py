@@ -314,10 +314,10 @@ class VendorProvider(BaseProvider):
         """Let an error say whose it is, no secret, and nothing that cannot be written."""
         error.provider = error.provider or self.mounted_name
         error.model = error.model or model
-        for told in filter(None, (error, error.__cause__)):
-            told.args = tuple(
+        for named in filter(None, (error, error.__cause__)):
+            named.args = tuple(
                 storable(self.withholder.text(part)) if isinstance(part, str) else part
-                for part in told.args
+                for part in named.args
             )
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExchangeReport", "report_retry"]
 
-_PATIENCE: Final = 5.0
+_TIMEOUT: Final = 5.0
 _CLOSE_TO_LIMIT: Final = 0.1
 
 
@@ -79,7 +79,7 @@ class ExchangeReport:
         if self._hooks.has_handlers(LLM_RESPONSE):
             # shielded, since a cancelled exchange was paid for all the same, and
             # bounded, since a handler must not hold up the cancellation
-            with anyio.CancelScope(shield=True), anyio.move_on_after(_PATIENCE):
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_TIMEOUT):
                 await self._hooks.emit(LLM_RESPONSE, self._response(outcome))
 
     def _response(self, outcome: ChatResponse | BaseException) -> LlmResponse:

@@ -35,16 +35,18 @@ def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransp
     is_plain = address.startswith("http:") and (
         proxy is None or proxy.startswith("http:")
     )
-    kept = _MOST_KEPT
+    limit = _MOST_KEPT
     if is_loopback(address):
-        kept = 0
+        limit = 0
     return ClosingTransport(
         # Without certificates to load, a context is made in no time.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,
         trust_env=False,
         proxy=proxy,
         limits=httpx2.Limits(
-            max_keepalive_connections=kept, max_connections=None, keepalive_expiry=_KEPT
+            max_keepalive_connections=limit,
+            max_connections=None,
+            keepalive_expiry=_KEPT,
         ),
     )
 

@@ -75,8 +75,8 @@ def sendable(messages: Sequence[Message]) -> Sendable:
     # what needs no change comes back as the very object and is not read again
     given = {id(data): message for data, message in zip(stored, messages, strict=True)}
     mended = repair(stored)
-    kept = [given.get(id(data)) or Message.from_dict(data) for data in mended.messages]
-    return Sendable(messages=kept, findings=mended.findings)
+    sent = [given.get(id(data)) or Message.from_dict(data) for data in mended.messages]
+    return Sendable(messages=sent, findings=mended.findings)
 
 
 class _Mending:

@@ -16,7 +16,7 @@ import pytest
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources import downloads
 from amplifier.app.sources.fetch_errors import SourceFetchError
@@ -78,23 +78,23 @@ def packed(tmp_path: Path) -> Callable[[str], bytes]:
     return packed
 
 
-def installer(places: Places, *, offline: bool = False) -> CollectionInstaller:
-    return CollectionInstaller.of(places, offline=offline)
+def installer(dirs: AppDirs, *, offline: bool = False) -> CollectionInstaller:
+    return CollectionInstaller.of(dirs, offline=offline)
 
 
 def test_an_archive_is_fetched_unpacked_and_followed(
-    places: Places, site: Site, packed: Callable[[str], bytes]
+    dirs: AppDirs, site: Site, packed: Callable[[str], bytes]
 ) -> None:
     source = f"{site.address}/acme.tar.gz"
     site.bodies["/acme.tar.gz"] = packed("1.0")
-    (change,) = installer(places).install(source)
+    (change,) = installer(dirs).install(source)
     assert (change.version, change.source) == ("1.0", source)
 
     site.bodies["/acme.tar.gz"] = packed("2.0")
-    (change,) = installer(places).update()
+    (change,) = installer(dirs).update()
     assert (change.version, change.is_changed) == ("2.0", True)
     found = (
-        CollectionLibrary(places, ProjectFiles(places))
+        CollectionLibrary(dirs, ProjectFiles(dirs))
         .require("acme")
         .find("context/rules.md")
     )
@@ -103,48 +103,48 @@ def test_an_archive_is_fetched_unpacked_and_followed(
 
 
 def test_a_name_of_the_catalogue_may_lead_to_an_archive(
-    places: Places, site: Site, packed: Callable[[str], bytes]
+    dirs: AppDirs, site: Site, packed: Callable[[str], bytes]
 ) -> None:
     site.bodies["/acme.tar.gz"] = packed("1.0")
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         f"collections: {{catalogue: {{acme: '{site.address}/acme.tar.gz'}}}}\n",
     )
 
-    assert installer(places).install("acme")[0].version == "1.0"
+    assert installer(dirs).install("acme")[0].version == "1.0"
 
 
 def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
-    places: Places,
+    dirs: AppDirs,
     site: Site,
     packed: Callable[[str], bytes],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = f"{site.address}/acme.tar.gz"
     with pytest.raises(SourceFetchError, match="working offline"):
-        installer(places, offline=True).install(source)
+        installer(dirs, offline=True).install(source)
     with pytest.raises(SourceFetchError, match="its server answered 404"):
-        installer(places).install(source)
+        installer(dirs).install(source)
     with pytest.raises(
         SourceFetchError, match=r"127\.0\.0\.1:9/acme\.zip cannot be fetched: "
     ):
-        installer(places).install("http://127.0.0.1:9/acme.zip")
+        installer(dirs).install("http://127.0.0.1:9/acme.zip")
     site.bodies["/acme.tar.gz"] = b"no archive"
     with pytest.raises(ConfigError, match="it cannot be read"):
-        installer(places).install(source)
+        installer(dirs).install(source)
     site.bodies["/acme.tar.gz"] = packed("1.0")
     with (
         monkeypatch.context() as patch,
         pytest.raises(SourceFetchError, match=r"it took longer than|timed out"),
     ):
         patch.setattr(downloads, "_TIMEOUT", 0.0001)
-        installer(places).install(source)
+        installer(dirs).install(source)
     with (
         monkeypatch.context() as patch,
         pytest.raises(SourceFetchError, match="it has more than 100 bytes"),
     ):
         patch.setattr(downloads, "MAX_BYTES", 100)
-        installer(places).install(source)
+        installer(dirs).install(source)
     with (
         monkeypatch.context() as patch,
         pytest.raises(
@@ -152,27 +152,27 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
         ),
     ):
         patch.setitem(sys.modules, "httpx2", None)
-        installer(places).install(source)
+        installer(dirs).install(source)
 
-    assert not list((places.home / "collections").iterdir())
+    assert not list((dirs.home / "collections").iterdir())
 
 
-def test_an_address_with_the_usual_port_leads_nowhere_else(places: Places) -> None:
+def test_an_address_with_the_usual_port_leads_nowhere_else(dirs: AppDirs) -> None:
     # nothing is served there, or nothing of this name
     with pytest.raises(SourceFetchError) as refused:
-        installer(places).install("http://127.0.0.1:80/nothing-of-this-name.zip")
+        installer(dirs).install("http://127.0.0.1:80/nothing-of-this-name.zip")
 
     assert "it leads on" not in str(refused.value)
 
 
-def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:
+def test_an_address_leads_on_by_https_alone(dirs: AppDirs, site: Site) -> None:
     site.leads["/acme.zip"] = f"{site.address}/other.zip"
 
     with pytest.raises(
         SourceFetchError,
         match=r"it leads on to 127\.0\.0\.1, which is not asked by https",
     ):
-        installer(places).install(f"{site.address}/acme.zip")
+        installer(dirs).install(f"{site.address}/acme.zip")
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,9 @@ def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:
     ],
 )
 def test_an_address_that_may_not_be_asked_is_refused(
-    places: Places, source: str, match: str
+    dirs: AppDirs, source: str, match: str
 ) -> None:
     with pytest.raises(ConfigError, match=match) as refused:
-        installer(places).install(source)
+        installer(dirs).install(source)
 
     assert "s3cret" not in str(refused.value)

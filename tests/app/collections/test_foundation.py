@@ -11,7 +11,7 @@ from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.collections.catalogue import Catalogue
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mentions.resolver import MentionResolver
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans.base_plans import PlanOptions
@@ -23,21 +23,19 @@ from amplifier.app.settings.settings import Settings
 PROFILES = ("base", "dev", "research")
 
 
-def library(places: Places) -> CollectionLibrary:
-    return CollectionLibrary(places, ProjectFiles(places))
+def library(dirs: AppDirs) -> CollectionLibrary:
+    return CollectionLibrary(dirs, ProjectFiles(dirs))
 
 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(
-    places: Places, name: str
+    dirs: AppDirs, name: str
 ) -> None:
-    composition = compose(
-        PlanOptions(profile=f"foundation:{name}"), places, installed=()
-    )
+    composition = compose(PlanOptions(profile=f"foundation:{name}"), dirs, installed=())
     assert MountPlanValidator().validate(composition.plan) == ()
     assert composition.profile is not None
     assert composition.profile.chain[-1].head.description
-    mentions = SessionMentions(places, composition.collections, MentionSettings())
+    mentions = SessionMentions(dirs, composition.collections, MentionSettings())
     text = await mentions.instruction(
         composition.instruction or "", composition.profile.folder
     )
@@ -46,9 +44,9 @@ async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(
     assert "How to work here" in text
 
 
-def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) -> None:
+def test_the_base_profile_needs_what_the_default_extra_brings(dirs: AppDirs) -> None:
     plan = compose(
-        PlanOptions(profile="foundation:profiles/base.md"), places, installed=()
+        PlanOptions(profile="foundation:profiles/base.md"), dirs, installed=()
     ).plan
 
     assert {key: plan[key] for key in ("session", "providers", "tools", "hooks")} == {
@@ -66,9 +64,9 @@ def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) ->
     }
 
 
-def test_the_agents_are_found(places: Places) -> None:
-    project = ProjectFiles(places)
-    agents = AgentLibrary(places, project, CollectionLibrary(places, project)).all()
+def test_the_agents_are_found(dirs: AppDirs) -> None:
+    project = ProjectFiles(dirs)
+    agents = AgentLibrary(dirs, project, CollectionLibrary(dirs, project)).all()
 
     assert {"explorer", "planner", "reviewer"} <= set(agents)
     assert all(
@@ -81,24 +79,22 @@ def test_the_agents_are_found(places: Places) -> None:
 @pytest.mark.parametrize(
     "name", ["AGENTS.md", "DISCOVERIES.md", "IMPLEMENTATION_PHILOSOPHY.md"]
 )
-def test_the_texts_are_mentioned_by_name(places: Places, name: str) -> None:
-    path = MentionResolver(places, library(places)).resolve(
-        f"@foundation:context/{name}"
-    )
+def test_the_texts_are_mentioned_by_name(dirs: AppDirs, name: str) -> None:
+    path = MentionResolver(dirs, library(dirs)).resolve(f"@foundation:context/{name}")
 
     assert path is not None
     assert path.read_text("utf-8").startswith("# ")
 
 
-def test_what_can_be_installed_by_name_can_be_used(places: Places) -> None:
+def test_what_can_be_installed_by_name_can_be_used(dirs: AppDirs) -> None:
     for name in Catalogue.of(Settings()).sources:
-        (change,) = CollectionInstaller.of(places, offline=True).install(name)
+        (change,) = CollectionInstaller.of(dirs, offline=True).install(name)
         assert change.version
         assert all(
             path.read_text("utf-8").startswith("# ")
             for path in Path(change.path).rglob("*.md")
         )
     assert (
-        library(places).require("developer-expertise").find("testing/best-practices.md")
+        library(dirs).require("developer-expertise").find("testing/best-practices.md")
         is not None
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_kit.commands import CommandPrompt
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import ToolResult
@@ -10,9 +10,9 @@ from tests.app.commands.test_session_commands import _plan, conversation, say
 from tests.app.projects import write
 
 
-async def test_context_says_what_fills_the_window(places: Places) -> None:
-    write(places.root / "notes.md", "Milk and bread. " * 200)
-    async with conversation(places, "Read @notes.md", "again") as (_, registry):
+async def test_context_says_what_fills_the_window(dirs: AppDirs) -> None:
+    write(dirs.root / "notes.md", "Milk and bread. " * 200)
+    async with conversation(dirs, "Read @notes.md", "again") as (_, registry):
         lines = (await say(registry, "/context")).splitlines()
 
     sources = [line.split("  ")[0] for line in lines[:-1]]
@@ -26,14 +26,14 @@ async def test_context_says_what_fills_the_window(places: Places) -> None:
     assert "of 200,000 tokens" in lines[-1]
 
 
-async def test_compact_lists_what_is_shown_and_left_out(places: Places) -> None:
+async def test_compact_lists_what_is_shown_and_left_out(dirs: AppDirs) -> None:
     context: JSONValue = {
         "module": "context-simple",
         "config": {"max_tokens": 2000, "target_usage": 0.2, "protected_recent": 0.1},
     }
     session: JSONValue = {"orchestrator": "loop-basic", "context": context}
     long = [f"prompt {number} " + "word " * 60 for number in range(6)]
-    async with conversation(places, *long, plan={**_plan(), "session": session}) as (
+    async with conversation(dirs, *long, plan={**_plan(), "session": session}) as (
         _,
         registry,
     ):
@@ -45,8 +45,8 @@ async def test_compact_lists_what_is_shown_and_left_out(places: Places) -> None:
     assert "shown" in kinds
 
 
-async def test_init_asks_the_agent_for_agents_md(places: Places) -> None:
-    async with conversation(places) as (_, registry):
+async def test_init_asks_the_agent_for_agents_md(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (_, registry):
         made = await registry.find("init").make("the tests matter")
 
     assert isinstance(made, CommandPrompt)
@@ -54,8 +54,8 @@ async def test_init_asks_the_agent_for_agents_md(places: Places) -> None:
     assert made.text.endswith("the tests matter")
 
 
-async def test_hooks_lists_who_hears_what(places: Places) -> None:
-    async with conversation(places) as (talk, registry):
+async def test_hooks_lists_who_hears_what(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (talk, registry):
         talk.opened.session.coordinator.hooks.register(
             "tool:pre", lambda *_: None, name="watch"
         )
@@ -77,8 +77,8 @@ class _Status:
         return ToolResult(output={"servers": servers})
 
 
-async def test_mcp_lists_the_servers(places: Places) -> None:
-    async with conversation(places) as (talk, registry):
+async def test_mcp_lists_the_servers(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (talk, registry):
         assert "no module tool-mcp" in await say(registry, "/mcp")
         await talk.opened.session.coordinator.mount("tools", _Status(), "mcp_status")
         assert (await say(registry, "/mcp")).splitlines() == [

@@ -13,7 +13,7 @@ import pytest
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.opened import open_session
 from amplifier_kit.commands import CommandError, CommandPrompt, WrittenText
 from amplifier_sdk.jsontypes import JSONObject
@@ -41,10 +41,10 @@ class Asked:
 
 @asynccontextmanager
 async def commands(
-    places: Places, person: Asked | None = None
+    dirs: AppDirs, person: Asked | None = None
 ) -> AsyncIterator[tuple[CommandRegistry, list[str]]]:
     async with open_session(
-        composed(PLAN, places.working_dir), approval=person
+        composed(PLAN, dirs.working_dir), approval=person
     ) as opened:
         yield await make_registry(Talk.of(opened))
 
@@ -66,16 +66,16 @@ async def refuses(registry: CommandRegistry, name: str, place: str) -> None:
     assert place in str(caught.value)
 
 
-async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) -> None:
+async def test_a_file_is_a_command_with_arguments_and_a_model(dirs: AppDirs) -> None:
     head = "---\ndescription: Translate a text\nargument-hint: LANGUAGE TEXT\nmodel: small\n---\n"
-    write(places.home / "commands/translate.md", head + "Into $1, of @notes.md: $2\n")
-    write(places.home / "commands/git/note.md", "Note this.\n")
-    async with commands(places) as (registry, problems):
+    write(dirs.home / "commands/translate.md", head + "Into $1, of @notes.md: $2\n")
+    write(dirs.home / "commands/git/note.md", "Note this.\n")
+    async with commands(dirs) as (registry, problems):
         made = await make(registry, "translate", "French good morning")
         text = "Into French, of @notes.md: good morning"
         assert (made.text, made.metadata) == (text, {"model": "small"})
         assert made.written == WrittenText(
-            "Into French, of  @notes.md : good morning", places.home / "commands"
+            "Into French, of  @notes.md : good morning", dirs.home / "commands"
         )
         assert registry.find("translate").description == "Translate a text"
         assert (
@@ -85,30 +85,30 @@ async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) ->
 
 
 async def test_the_files_of_a_project_count_once_they_are_trusted(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.root / ".amplifier/commands/ship.md", "Ship it.")
-    write(places.root / ".claude/commands/team/check.md", "Check it.")
-    async with commands(places) as (registry, _):
+    write(dirs.root / ".amplifier/commands/ship.md", "Ship it.")
+    write(dirs.root / ".claude/commands/team/check.md", "Check it.")
+    async with commands(dirs) as (registry, _):
         await refuses(registry, "ship", ".amplifier/commands/ship.md")
         await refuses(registry, "project:team:check", ".claude/commands/team/check.md")
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         assert (await make(registry, "ship")).text == "Ship it."
         assert (await make(registry, "project:team:check")).text == "Check it."
-    write(places.root / ".amplifier/commands/ship.md", "Delete it.")
-    async with commands(places) as (registry, _):
+    write(dirs.root / ".amplifier/commands/ship.md", "Delete it.")
+    async with commands(dirs) as (registry, _):
         await refuses(registry, "ship", ".amplifier/commands/ship.md")
 
 
 async def test_personal_command_beats_project_and_builtin_beats_both(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    for folder in (places.home / "commands", places.root / ".amplifier/commands"):
+    for folder in (dirs.home / "commands", dirs.root / ".amplifier/commands"):
         write(folder / "ship.md", f"From {folder.parent.parent.name}.")
         write(folder / "undo.md", "Mine.")
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         assert (await make(registry, "ship")).text == "From home."
         assert (await make(registry, "project:ship")).text == "From shop."
         assert registry.find("undo").source == ""
@@ -116,21 +116,21 @@ async def test_personal_command_beats_project_and_builtin_beats_both(
 
 
 async def test_module_command_never_replaces_untrusted_project_one(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.root / ".amplifier/commands/review.md", "Theirs.")
-    write(places.root / ".amplifier/commands/ship.md", "Theirs.")
-    write(places.home / "commands/ship.md", "Mine.")
+    write(dirs.root / ".amplifier/commands/review.md", "Theirs.")
+    write(dirs.root / ".amplifier/commands/ship.md", "Theirs.")
+    write(dirs.home / "commands/ship.md", "Mine.")
     skills: JSONObject = {
         "module": "tool-skills",
-        "config": {"skills_dirs": [str(places.home / "skills")]},
+        "config": {"skills_dirs": [str(dirs.home / "skills")]},
     }
     write(
-        places.home / "skills/review/SKILL.md",
+        dirs.home / "skills/review/SKILL.md",
         "---\nname: review\ndescription: d\n---\nMine.\n",
     )
     async with open_session(
-        composed({**PLAN, "tools": [skills]}, places.working_dir)
+        composed({**PLAN, "tools": [skills]}, dirs.working_dir)
     ) as opened:
         registry, _ = await make_registry(Talk.of(opened))
         await refuses(registry, "review", ".amplifier/commands/review.md")
@@ -139,14 +139,14 @@ async def test_module_command_never_replaces_untrusted_project_one(
         assert "not trusted" in registry.listed["review"].description
 
 
-async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
-    write(places.home / "commands/bad name.md", "x")
-    write(places.home / "commands/good.md", "x")
-    (places.home / "commands/latin.md").write_bytes(b"\xff\xfe\xfa")
-    write(places.root / ".amplifier/commands/x.md", "")
-    (places.root / ".amplifier/commands/latin.md").write_bytes(b"\xff")
-    trust(places, "commands")
-    async with commands(places) as (registry, problems):
+async def test_what_cannot_be_read_is_told_and_left_out(dirs: AppDirs) -> None:
+    write(dirs.home / "commands/bad name.md", "x")
+    write(dirs.home / "commands/good.md", "x")
+    (dirs.home / "commands/latin.md").write_bytes(b"\xff\xfe\xfa")
+    write(dirs.root / ".amplifier/commands/x.md", "")
+    (dirs.root / ".amplifier/commands/latin.md").write_bytes(b"\xff")
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, problems):
         assert "good" in registry.names
     assert len(problems) == 3
     assert any("'bad name'" in problem for problem in problems)
@@ -155,11 +155,11 @@ async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
 
 @pytest.mark.process
 async def test_program_runs_once_it_is_allowed_and_output_is_marked(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "commands/log.md", "The log: !`echo one; exit 3`")
+    write(dirs.home / "commands/log.md", "The log: !`echo one; exit 3`")
     person = Asked("Allow once")
-    async with commands(places, person) as (registry, _):
+    async with commands(dirs, person) as (registry, _):
         text = (await make(registry, "log")).text
     assert "/log wants to run this command:\necho one; exit 3" in person.questions[0]
     assert "one\n[exit code 3]\n</untrusted-content" in text
@@ -170,32 +170,32 @@ async def test_program_runs_once_it_is_allowed_and_output_is_marked(
     "person", [Asked("Deny"), None], ids=["denied", "nobody to ask"]
 )
 async def test_a_program_that_is_not_allowed_does_not_run(
-    places: Places, person: Asked | None
+    dirs: AppDirs, person: Asked | None
 ) -> None:
-    write(places.home / "commands/log.md", "!`touch ran`")
-    async with commands(places, person) as (registry, _):
+    write(dirs.home / "commands/log.md", "!`touch ran`")
+    async with commands(dirs, person) as (registry, _):
         with pytest.raises(
             CommandError, match="/log was not run: it wants to run 'touch ran'"
         ):
             await make(registry, "log")
-    assert not (places.working_dir / "ran").exists()
+    assert not (dirs.working_dir / "ran").exists()
 
 
 async def test_project_s_command_mentions_files_of_project_alone(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     outside = write(tmp_path / "outside.md", "secret")
-    os.symlink(outside, places.root / "link.md")
-    write(places.root / "notes.md", "fine")
+    os.symlink(outside, dirs.root / "link.md")
+    write(dirs.root / "notes.md", "fine")
     for name, mention in (
         ("a", "@notes.md"),
         ("b", "@../outside.md"),
         ("c", "@link.md"),
         ("d", "@.env"),
     ):
-        write(places.root / f".amplifier/commands/{name}.md", f"Read {mention}")
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+        write(dirs.root / f".amplifier/commands/{name}.md", f"Read {mention}")
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         made = await make(registry, "a", "of @own.md")
         assert made.text.startswith("Read @notes.md\n<untrusted-content")
         assert "\nfine\n" in made.text
@@ -209,15 +209,13 @@ async def test_project_s_command_mentions_files_of_project_alone(
     "mention", ['@"{path}"', "Read:@{path}", "$1@{path}", "x,@{path}"]
 )
 async def test_nothing_that_a_project_s_command_says_counts_as_typed(
-    places: Places, tmp_path: Path, mention: str
+    dirs: AppDirs, tmp_path: Path, mention: str
 ) -> None:
     """What it spells so that no file is read here is text, and text of others is not followed."""
     outside = write(tmp_path / "outside.md", "secret")
-    write(
-        places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}"
-    )
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+    write(dirs.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         made = await make(registry, "a", "and @mine.md")
     assert made.written is None
     assert "secret" not in made.text
@@ -225,24 +223,22 @@ async def test_nothing_that_a_project_s_command_says_counts_as_typed(
 
 @pytest.mark.parametrize("mention", ["(@{path})", "see @{path}:1-3"])
 async def test_mention_of_project_s_command_is_read_here_and_refused(
-    places: Places, tmp_path: Path, mention: str
+    dirs: AppDirs, tmp_path: Path, mention: str
 ) -> None:
     outside = write(tmp_path / "outside.md", "secret")
-    write(
-        places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}"
-    )
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+    write(dirs.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         with pytest.raises(CommandError, match="outside"):
             await make(registry, "a", "and @mine.md")
 
 
 @pytest.mark.process
 async def test_program_output_is_not_expanded_in_personal_command(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
-    async with commands(places, Asked("Allow once")) as (registry, _):
+    write(dirs.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
+    async with commands(dirs, Asked("Allow once")) as (registry, _):
         made = await make(registry, "log")
 
     assert made.written is not None
@@ -256,25 +252,25 @@ async def test_program_output_is_not_expanded_in_personal_command(
     ids=["large", "bytes"],
 )
 async def test_file_that_project_s_command_cannot_show_is_error(
-    places: Places, content: bytes, problem: str
+    dirs: AppDirs, content: bytes, problem: str
 ) -> None:
-    (places.root / "data").write_bytes(content)
-    (places.root / "folder").mkdir()
-    write(places.root / ".amplifier/commands/a.md", "Read @data")
-    write(places.root / ".amplifier/commands/b.md", "List @folder")
-    trust(places, "commands")
-    async with commands(places) as (registry, _):
+    (dirs.root / "data").write_bytes(content)
+    (dirs.root / "folder").mkdir()
+    write(dirs.root / ".amplifier/commands/a.md", "Read @data")
+    write(dirs.root / ".amplifier/commands/b.md", "List @folder")
+    trust(dirs, "commands")
+    async with commands(dirs) as (registry, _):
         assert (await make(registry, "b")).text == "List @folder"
         with pytest.raises(CommandError, match=problem):
             await make(registry, "a")
 
 
-async def test_a_collection_brings_commands(places: Places) -> None:
-    shared = places.home / "collections/shop"
+async def test_a_collection_brings_commands(dirs: AppDirs) -> None:
+    shared = dirs.home / "collections/shop"
     write(shared / "pyproject.toml", '[project]\nname = "shop"\nversion = "1"\n')
     write(shared / "commands/order.md", "Order $1.\n")
     write(shared / "commands/status.md", "Mine.\n")
-    async with commands(places) as (registry, _):
+    async with commands(dirs) as (registry, _):
         assert (await make(registry, "order", "milk")).text == "Order milk."
         listed = registry.listed
         assert listed["order"].source == "collection:shop"

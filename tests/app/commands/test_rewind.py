@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_kit.commands import CommandAnswer
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.commands.test_session_commands import (
@@ -39,49 +39,49 @@ def _plan() -> JSONObject:
 
 @asynccontextmanager
 async def changed(
-    places: Places, *, turns: int = 3
+    dirs: AppDirs, *, turns: int = 3
 ) -> AsyncIterator[tuple[Talk, CommandRegistry]]:
     """A conversation whose first and third turns changed files."""
-    (places.working_dir / "a.txt").write_text("one\n")
-    async with conversation(places, plan=_plan()) as (talk, registry):
+    (dirs.working_dir / "a.txt").write_text("one\n")
+    async with conversation(dirs, plan=_plan()) as (talk, registry):
         await say(registry, "/mode accept-edits")
         for prompt in ("first", "second", "third")[:turns]:
             await take(talk, prompt)
         yield talk, registry
 
 
-async def test_undo_restores_what_the_turn_changed(places: Places) -> None:
-    async with changed(places) as (talk, registry):
+async def test_undo_restores_what_the_turn_changed(dirs: AppDirs) -> None:
+    async with changed(dirs) as (talk, registry):
         text = await say(registry, "/undo")
         assert text.startswith("1 turn taken back, 2 left.\nrestored: ")
-        assert not (places.working_dir / "b.txt").exists()
-        assert (places.working_dir / "a.txt").read_text() == "two\n"
+        assert not (dirs.working_dir / "b.txt").exists()
+        assert (dirs.working_dir / "a.txt").read_text() == "two\n"
         # a turn that changed no file
         assert await say(registry, "/undo") == "1 turn taken back, 1 left."
         await say(registry, "/undo")
-        assert (places.working_dir / "a.txt").read_text() == "one\n"
+        assert (dirs.working_dir / "a.txt").read_text() == "one\n"
         assert await prompts_of(talk) == []
 
 
-async def test_the_conversation_alone_goes_back(places: Places) -> None:
-    async with changed(places) as (_, registry):
+async def test_the_conversation_alone_goes_back(dirs: AppDirs) -> None:
+    async with changed(dirs) as (_, registry):
         text = await say(registry, "/undo 3 conversation")
         assert text == "3 turns taken back, 0 left. Files stay as they are."
-        assert (places.working_dir / "a.txt").read_text() == "two\n"
+        assert (dirs.working_dir / "a.txt").read_text() == "two\n"
 
 
-async def test_the_files_alone_go_back(places: Places) -> None:
-    async with changed(places) as (talk, registry):
+async def test_the_files_alone_go_back(dirs: AppDirs) -> None:
+    async with changed(dirs) as (talk, registry):
         await say(registry, "/rewind 1 files")
-        assert (places.working_dir / "a.txt").read_text() == "one\n"
-        assert not (places.working_dir / "b.txt").exists()
+        assert (dirs.working_dir / "a.txt").read_text() == "one\n"
+        assert not (dirs.working_dir / "b.txt").exists()
         assert await prompts_of(talk) == ["first", "second", "third"]
 
 
-async def test_rewind_lists_turns_with_the_files_they_changed(places: Places) -> None:
-    async with conversation(places) as (_, registry):
+async def test_rewind_lists_turns_with_the_files_they_changed(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (_, registry):
         assert await say(registry, "/rewind") == "There are no turns yet."
-    async with changed(places) as (talk, registry):
+    async with changed(dirs) as (talk, registry):
         lines = (await say(registry, "/rewind")).splitlines()
         assert lines[:3] == [
             "1  1 file  first",
@@ -95,16 +95,16 @@ async def test_rewind_lists_turns_with_the_files_they_changed(places: Places) ->
         assert await prompts_of(talk) == ["first"]
 
 
-async def test_a_resumed_session_goes_back_as_well(places: Places) -> None:
-    async with changed(places) as (talk, _):
+async def test_a_resumed_session_goes_back_as_well(dirs: AppDirs) -> None:
+    async with changed(dirs) as (talk, _):
         session = talk.opened.session.session_id
-    async with conversation(places, plan=_plan(), session=session) as (talk, registry):
+    async with conversation(dirs, plan=_plan(), session=session) as (talk, registry):
         await say(registry, "/rewind 1")
-        assert (places.working_dir / "a.txt").read_text() == "one\n"
+        assert (dirs.working_dir / "a.txt").read_text() == "one\n"
 
 
-async def test_diff_compares_with_what_was_there_before(places: Places) -> None:
-    async with changed(places) as (_, registry):
+async def test_diff_compares_with_what_was_there_before(dirs: AppDirs) -> None:
+    async with changed(dirs) as (_, registry):
         made = await registry.find("diff").make("")
         assert isinstance(made, CommandAnswer)
         assert made.is_diff
@@ -115,8 +115,8 @@ async def test_diff_compares_with_what_was_there_before(places: Places) -> None:
         assert "-one" not in await say(registry, "/diff")
 
 
-async def test_without_backups_files_cannot_go_back(places: Places) -> None:
-    async with conversation(places, "one") as (_, registry):
+async def test_without_backups_files_cannot_go_back(dirs: AppDirs) -> None:
+    async with conversation(dirs, "one") as (_, registry):
         assert "hooks-backup does" in await refused(registry, "/undo 1 files")
         assert "hooks-backup does" in await refused(registry, "/diff")
         assert (await say(registry, "/undo")).endswith("Files stay as they are.")

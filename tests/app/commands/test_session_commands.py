@@ -11,7 +11,7 @@ import pytest
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.composition import new_record
 from amplifier.app.sessions.opened import open_session
@@ -41,20 +41,20 @@ def _plan(**changes: JSONValue) -> JSONObject:
 
 @asynccontextmanager
 async def conversation(
-    places: Places,
+    dirs: AppDirs,
     *prompts: str,
-    kept: bool = True,
+    saved: bool = True,
     session: str | None = None,
     plan: JSONObject | None = None,
     **changes: JSONValue,
 ) -> AsyncIterator[tuple[Talk, CommandRegistry]]:
     """Open a session, take turns in it, and gather its commands."""
-    composition = composed(plan or _plan(**changes), places.working_dir)
-    store = ProjectSessions.of(composition.places) if kept else None
+    composition = composed(plan or _plan(**changes), dirs.working_dir)
+    store = ProjectSessions.of(composition.dirs) if saved else None
     record = (
         new_record(composition)
         if session is None
-        else ProjectSessions.of(composition.places).find(session).record
+        else ProjectSessions.of(composition.dirs).find(session).record
     )
     async with open_session(composition, record=record, store=store) as opened:
         talk = Talk.of(opened)
@@ -91,8 +91,8 @@ async def prompts_of(talk: Talk) -> list[object]:
     ]
 
 
-async def test_status_says_who_the_session_is_and_whom_it_asks(places: Places) -> None:
-    async with conversation(places, "one") as (talk, registry):
+async def test_status_says_who_the_session_is_and_whom_it_asks(dirs: AppDirs) -> None:
+    async with conversation(dirs, "one") as (talk, registry):
         text = await say(registry, "/status")
         assert talk.opened.session.session_id in text
         assert "Provider: chosen by the loop (scripted)" in text
@@ -104,9 +104,9 @@ async def test_status_says_who_the_session_is_and_whom_it_asks(places: Places) -
         assert "Model:    tiny" in text
 
 
-async def test_status_names_the_model_of_the_plan(places: Places) -> None:
+async def test_status_names_the_model_of_the_plan(dirs: AppDirs) -> None:
     async with conversation(
-        places, kept=False, orchestrator={"config": {"model": "m-1"}}
+        dirs, saved=False, orchestrator={"config": {"model": "m-1"}}
     ) as (_, registry):
         text = await say(registry, "/status")
         assert "Model:    m-1" in text
@@ -114,28 +114,28 @@ async def test_status_names_the_model_of_the_plan(places: Places) -> None:
 
 
 async def test_tools_are_listed_with_effects_and_what_mode_refuses(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with conversation(places) as (_, registry):
+    async with conversation(dirs) as (_, registry):
         assert "write_file      write  Write" in await say(registry, "/tools")
         await say(registry, "/mode plan")
         text = await say(registry, "/tools")
         assert "write_file      write  (not in plan mode)" in text
         assert "read_file       read   Read" in text
-    async with conversation(places, tools=[]) as (_, registry):
+    async with conversation(dirs, tools=[]) as (_, registry):
         assert await say(registry, "/tools") == "There are no tools."
 
 
-async def test_agents_are_listed(places: Places) -> None:
+async def test_agents_are_listed(dirs: AppDirs) -> None:
     agents: JSONValue = {"reviewer": {"description": "Reviews.\nWell."}, "silent": {}}
-    async with conversation(places, agents=agents) as (_, registry):
+    async with conversation(dirs, agents=agents) as (_, registry):
         assert await say(registry, "/agents") == "reviewer  Reviews.\nsilent"
-    async with conversation(places) as (_, registry):
+    async with conversation(dirs) as (_, registry):
         assert await say(registry, "/agents") == "There are no agents."
 
 
-async def test_hooks_are_listed_in_words(places: Places) -> None:
-    async with conversation(places, hooks=["hooks-approval"]) as (talk, registry):
+async def test_hooks_are_listed_in_words(dirs: AppDirs) -> None:
+    async with conversation(dirs, hooks=["hooks-approval"]) as (talk, registry):
         hooks = talk.opened.session.coordinator.hooks
         for name, priority in (("Shop.look_on", 5), ("Shop.first", -5)):
             hooks.register("shop:*", lambda *_: None, priority, name, decides=False)
@@ -155,23 +155,23 @@ async def test_hooks_are_listed_in_words(places: Places) -> None:
     assert "ApprovalHook" not in guard
 
 
-async def test_cost_counts_since_the_opening_and_in_all(places: Places) -> None:
-    async with conversation(places, "one", "two") as (talk, registry):
+async def test_cost_counts_since_the_opening_and_in_all(dirs: AppDirs) -> None:
+    async with conversation(dirs, "one", "two") as (talk, registry):
         text = await say(registry, "/cost")
         assert text.startswith(
             "Since it was opened: 2,000 in, 40 out tokens, $0.0080\n"
         )
         assert "In all: 2,000 input, 40 output, 2,040 total tokens, $0.0080" in text
         name = talk.opened.session.session_id
-    async with conversation(places, session=name) as (_, registry):
+    async with conversation(dirs, session=name) as (_, registry):
         text = await say(registry, "/cost")
         assert text.startswith(
             "Since it was opened: no tokens are known\nIn all: 2,000 input"
         )
 
 
-async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
-    async with conversation(places) as (talk, registry):
+async def test_help_lists_the_commands_and_explains_one(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (talk, registry):
         text = await say(registry, "/help")
         assert all(f"/{name}" in text for name in ("status", "undo", "mode", "fork"))
         assert max(map(len, text.splitlines())) < 80
@@ -193,20 +193,20 @@ async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
 
 
 async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with conversation(places, "one", "two", "three") as (talk, registry):
+    async with conversation(dirs, "one", "two", "three") as (talk, registry):
         assert (await say(registry, "/undo")).startswith("1 turn taken back, 2 left.")
         assert await prompts_of(talk) == ["one", "two"]
         await take(talk, "four")
         assert await prompts_of(talk) == ["one", "two", "four"]
-        kept = talk.opened.kept
-        assert kept is not None
-        assert kept.record.turn_count == 3
-        stored = [words_of(line.message) for line in read_history(kept.folder).lines]
+        saved = talk.opened.writer
+        assert saved is not None
+        assert saved.record.turn_count == 3
+        stored = [words_of(line.message) for line in read_history(saved.folder).lines]
         assert stored == ["one", "answer 0", "two", "answer 1", "four", "answer 3"]
         name = talk.opened.session.session_id
-    async with conversation(places, session=name) as (talk, registry):
+    async with conversation(dirs, session=name) as (talk, registry):
         assert (await say(registry, "/undo 2")).startswith(
             "2 turns taken back, 1 left."
         )
@@ -216,29 +216,35 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(
 
 
 async def test_what_taken_back_is_so_in_context_with_history_of_own(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     session: JSONValue = {"orchestrator": "loop-basic", "context": "context-persistent"}
     plan = {**_plan(), "session": session}
-    async with conversation(places, "one", "two", "three", plan=plan) as (talk, _):
-        kept = talk.opened.session.session_id
-    async with conversation(places, session=kept, plan=plan) as (talk, registry):
+    async with conversation(dirs, "one", "two", "three", plan=plan) as (talk, _):
+        saved = talk.opened.session.session_id
+    async with conversation(dirs, session=saved, plan=plan) as (
+        talk,
+        registry,
+    ):
         assert (
             await say(registry, "/undo")
             == "1 turn taken back, 2 left. Files stay as they are."
         )
         assert await prompts_of(talk) == ["one", "two"]
-    async with conversation(places, session=kept, plan=plan) as (talk, registry):
+    async with conversation(dirs, session=saved, plan=plan) as (
+        talk,
+        registry,
+    ):
         assert await prompts_of(talk) == ["one", "two"]
         await say(registry, "/clear")
         assert await talk.said() == []
-    async with conversation(places, session=kept, plan=plan) as (talk, _):
+    async with conversation(dirs, session=saved, plan=plan) as (talk, _):
         assert await talk.said() == []
 
 
-async def test_what_an_undone_turn_mentioned_is_shown_again(places: Places) -> None:
-    write(places.root / "notes.md", "Milk.")
-    async with conversation(places, "Read @notes.md") as (talk, registry):
+async def test_what_an_undone_turn_mentioned_is_shown_again(dirs: AppDirs) -> None:
+    write(dirs.root / "notes.md", "Milk.")
+    async with conversation(dirs, "Read @notes.md") as (talk, registry):
         await say(registry, "/undo")
         assert await talk.said() == []
         await take(talk, "Again @notes.md")
@@ -249,8 +255,8 @@ async def test_what_an_undone_turn_mentioned_is_shown_again(places: Places) -> N
         ]
 
 
-async def test_clear_forgets_all_but_the_instructions(places: Places) -> None:
-    async with conversation(places, "one") as (talk, registry):
+async def test_clear_forgets_all_but_the_instructions(dirs: AppDirs) -> None:
+    async with conversation(dirs, "one") as (talk, registry):
         context = talk.opened.session.coordinator.context
         await context.set_messages(
             [{"role": "system", "content": "Be kind."}, *await talk.said()]
@@ -262,12 +268,12 @@ async def test_clear_forgets_all_but_the_instructions(places: Places) -> None:
             {"role": "system", "content": "Be kind."}
         ]
         assert talk.starts == []
-        assert talk.opened.kept is not None
-        assert read_history(talk.opened.kept.folder).lines == ()
+        assert talk.opened.writer is not None
+        assert read_history(talk.opened.writer.folder).lines == ()
 
 
-async def test_a_turn_that_leaves_nothing_is_none_to_take_back(places: Places) -> None:
-    async with conversation(places, kept=False) as (talk, registry):
+async def test_a_turn_that_leaves_nothing_is_none_to_take_back(dirs: AppDirs) -> None:
+    async with conversation(dirs, saved=False) as (talk, registry):
         hooks = talk.opened.session.coordinator.hooks
         unregister = hooks.register(
             "prompt:submit", lambda *_: HookResult.deny("not today"), decides=True
@@ -280,39 +286,39 @@ async def test_a_turn_that_leaves_nothing_is_none_to_take_back(places: Places) -
         assert (await say(registry, "/undo")).startswith("1 turn taken back, 0 left.")
 
 
-async def test_compact_asks_the_context_manager(places: Places) -> None:
-    async with conversation(places, "one", "two") as (talk, registry):
+async def test_compact_asks_the_context_manager(dirs: AppDirs) -> None:
+    async with conversation(dirs, "one", "two") as (talk, registry):
         assert "The history itself is whole." in await say(registry, "/compact")
         assert len(await talk.said()) == 4
-    async with conversation(places) as (talk, registry):
+    async with conversation(dirs) as (talk, registry):
         talk.opened.session.coordinator.context.compact = None  # type: ignore[attr-defined]  # one that cannot
         assert "cannot compact" in await refused(registry, "/compact")
 
 
-async def test_rename_names_a_session_that_is_kept(places: Places) -> None:
-    async with conversation(places) as (talk, registry):
+async def test_rename_names_a_session_that_is_kept(dirs: AppDirs) -> None:
+    async with conversation(dirs) as (talk, registry):
         assert (
             await say(registry, "/rename  my   shop")
             == "The session is called 'my shop'."
         )
         assert (
-            ProjectSessions.of(places).find("my shop").record.session_id
+            ProjectSessions.of(dirs).find("my shop").record.session_id
             == talk.opened.session.session_id
         )
         assert "A name is missing" in await refused(registry, "/rename")
         assert "has 50 characters at most; this one has 51" in await refused(
             registry, f"/rename {'x' * 51}"
         )
-    async with conversation(places, kept=False) as (_, registry):
+    async with conversation(dirs, saved=False) as (_, registry):
         assert "not stored" in await refused(registry, "/rename shop")
 
 
 async def test_fork_keeps_another_session_with_some_of_the_turns(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with conversation(places, "one", "two") as (talk, registry):
+    async with conversation(dirs, "one", "two") as (talk, registry):
         text = await say(registry, "/fork 1 other way")
-        store = ProjectSessions.of(places)
+        store = ProjectSessions.of(dirs)
         made = store.find("other way")
         recorded = read_recorded(made.folder)
         assert recorded is not None
@@ -324,36 +330,38 @@ async def test_fork_keeps_another_session_with_some_of_the_turns(
         assert "A number of turns that go along is missing" in await refused(
             registry, "/fork x"
         )
-    async with conversation(places, kept=False) as (_, registry):
+    async with conversation(dirs, saved=False) as (_, registry):
         assert "nothing to fork" in await refused(registry, "/fork")
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
-async def test_save_writes_a_new_private_file(places: Places, kept: bool) -> None:
+@pytest.mark.parametrize("saved", [True, False], ids=["kept", "not kept"])
+async def test_save_writes_a_new_private_file(dirs: AppDirs, saved: bool) -> None:
     async with conversation(
-        places, "The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a", kept=kept
+        dirs,
+        "The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        saved=saved,
     ) as (_, registry):
         assert (
             await say(registry, "/export talk.md")
-            == f"Written: {places.working_dir / 'talk.md'}"
+            == f"Written: {dirs.working_dir / 'talk.md'}"
         )
-        text = (places.working_dir / "talk.md").read_text("utf-8")
+        text = (dirs.working_dir / "talk.md").read_text("utf-8")
         assert "answer 0" in text
         assert "ghp_16C7" not in text
-        assert (places.working_dir / "talk.md").stat().st_mode & 0o777 == 0o600
+        assert (dirs.working_dir / "talk.md").stat().st_mode & 0o777 == 0o600
         assert "exists already" in await refused(registry, "/export talk.md")
         assert "says no form" in await refused(registry, "/export talk.docx")
         assert "cannot be written" in await refused(registry, "/export nowhere/talk.md")
         await say(registry, "/export talk.json")
-        data = json.loads((places.working_dir / "talk.json").read_text("utf-8"))
+        data = json.loads((dirs.working_dir / "talk.json").read_text("utf-8"))
         assert [line["turn"] for line in data["messages"]] == ["1", "1"]
         assert (await say(registry, "/export")).endswith(".md")
 
 
 async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with conversation(places) as (talk, registry):
+    async with conversation(dirs) as (talk, registry):
         assert await say(registry, "/mode") == "Mode ask: edits and commands ask first."
         made = await registry.find("mode").make("plan  a shop")
         assert made == CommandPrompt(text="a shop")
@@ -368,7 +376,7 @@ async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(
 
 
 async def test_provider_and_model_of_next_turns_are_chosen(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     script: JSONValue = {"responses": ["from a"], "repeat": True, "name": "a"}
     other: JSONValue = {"responses": ["from b"], "repeat": True, "name": "b"}
@@ -376,7 +384,7 @@ async def test_provider_and_model_of_next_turns_are_chosen(
         {"module": "provider-scripted", "instance_id": "a", "config": script},
         {"module": "provider-scripted", "instance_id": "b", "config": other},
     ]
-    async with conversation(places, "one", providers=providers) as (talk, registry):
+    async with conversation(dirs, "one", providers=providers) as (talk, registry):
         assert "The loop chooses" in await say(registry, "/provider")
         await say(registry, "/provider b")
         await take(talk, "two")
@@ -401,7 +409,7 @@ async def test_provider_and_model_of_next_turns_are_chosen(
 
 
 async def test_who_was_chosen_answers_when_session_is_opened_again(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     scripts: list[JSONValue] = [
         {
@@ -411,13 +419,13 @@ async def test_who_was_chosen_answers_when_session_is_opened_again(
         }
         for name in ("a", "b")
     ]
-    async with conversation(places, "one", providers=scripts) as (talk, registry):
+    async with conversation(dirs, "one", providers=scripts) as (talk, registry):
         await say(registry, "/provider b")
         await take(talk, "two")
-        session, store = talk.opened.session.session_id, ProjectSessions.of(places)
+        session, store = talk.opened.session.session_id, ProjectSessions.of(dirs)
     record = store.find(session).record
     assert record.provider == "b"
-    composition = reopen(store, record, PlanOptions(), places).composition
+    composition = reopen(store, record, PlanOptions(), dirs).composition
     async with open_session(composition, record=record, store=store) as opened:
         await take(Talk.of(opened), "three")
     assert [
@@ -426,9 +434,9 @@ async def test_who_was_chosen_answers_when_session_is_opened_again(
 
 
 async def test_a_provider_that_cannot_list_its_models_hides_no_other(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    async with conversation(places) as (talk, registry):
+    async with conversation(dirs) as (talk, registry):
         providers = talk.opened.session.coordinator.get("providers")
         assert isinstance(providers, dict)
 
@@ -441,10 +449,10 @@ async def test_a_provider_that_cannot_list_its_models_hides_no_other(
 
 
 async def test_settings_are_shown_explained_and_set_for_the_session(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "settings.yaml", "ui:\n  show_usage: false\n")
-    async with conversation(places) as (talk, registry):
+    write(dirs.home / "settings.yaml", "ui:\n  show_usage: false\n")
+    async with conversation(dirs) as (talk, registry):
         assert await say(registry, "/config") == "ui:\n  show_usage: false"
         assert "  visibility: user\n" in await say(registry, "/config ui")
         assert await say(registry, "/config ui.show_usage true") == (
@@ -463,9 +471,9 @@ async def test_settings_are_shown_explained_and_set_for_the_session(
         assert "is set" in await say(registry, "/config profile.active dev")
         assert "did you mean" in await refused(registry, "/config ui.show_usagee true")
         assert "a key is written as" in await refused(registry, "/config ui..x")
-        assert talk.opened.kept is not None
-        assert (talk.opened.kept.folder / "settings.yaml").is_file()
-    (places.home / "settings.yaml").unlink()
-    async with conversation(places, kept=False) as (_, registry):
+        assert talk.opened.writer is not None
+        assert (talk.opened.writer.folder / "settings.yaml").is_file()
+    (dirs.home / "settings.yaml").unlink()
+    async with conversation(dirs, saved=False) as (_, registry):
         assert "has its default" in await say(registry, "/config")
         assert "no settings" in await refused(registry, "/config ui.show_usage true")

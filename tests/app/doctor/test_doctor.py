@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.environment import (
     EXTRAS,
     check_extras,
     check_home,
     check_platform,
-    tell_sandbox,
+    check_sandbox,
 )
 from amplifier.app.doctor.findings import DoctorFinding
 from amplifier.app.doctor.modules import check_modules, import_modules, modules_of
@@ -123,41 +123,43 @@ def test_a_missing_extra_of_the_command_line_is_told(
     [(0o700, "ok"), (0o755, "warning"), (0o777, "broken"), (0o720, "broken")],
 )
 def test_who_may_look_into_the_own_folder_is_told(
-    places: Places, mode: int, status: str
+    dirs: AppDirs, mode: int, status: str
 ) -> None:
-    places.home.chmod(mode)
-    assert of(check_home(places), "home")[0][0] == status
+    dirs.home.chmod(mode)
+    assert of(check_home(dirs), "home")[0][0] == status
 
 
 def test_a_folder_of_somebody_else_is_told(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 4711)
-    assert "belongs to somebody else" in of(check_home(places), "home")[0][1]
+    assert "belongs to somebody else" in of(check_home(dirs), "home")[0][1]
 
 
 def test_folder_that_is_not_there_or_cannot_be_written_is_told(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places.home.rmdir()
-    assert "will be made" in of(check_home(places), "home")[0][1]
-    places.home.write_text("no folder")
-    assert of(check_home(places), "home")[0][0] == "broken"
+    dirs.home.rmdir()
+    assert "will be made" in of(check_home(dirs), "home")[0][1]
+    dirs.home.write_text("no folder")
+    assert of(check_home(dirs), "home")[0][0] == "broken"
 
 
 @pytest.mark.parametrize(
     ("free", "status"), [(10**12, "ok"), (10**8, "warning"), (10**6, "broken")]
 )
 def test_scarce_space_is_told(
-    places: Places, monkeypatch: pytest.MonkeyPatch, free: int, status: str
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch, free: int, status: str
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
-    assert of(check_home(places), "space")[0][0] == status
+    assert of(check_home(dirs), "space")[0][0] == status
 
 
 def test_the_sandbox_is_told() -> None:
-    assert tell_sandbox("bubblewrap").status == tell_sandbox("landlock").status == "ok"
-    assert "install bubblewrap" in tell_sandbox("none").remedy
+    assert (
+        check_sandbox("bubblewrap").status == check_sandbox("landlock").status == "ok"
+    )
+    assert "install bubblewrap" in check_sandbox("none").remedy
 
 
 # -- modules
@@ -200,12 +202,12 @@ def test_a_package_in_place_of_one_of_ours_is_told(ours: Path) -> None:
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "hooks": ["hooks-approval"],
     }
-    first, _, told, *_ = check_modules(plan, timeout=60)  # type: ignore[arg-type]  # JSON data
+    first, _, reported, *_ = check_modules(plan, timeout=60)  # type: ignore[arg-type]  # JSON data
 
     assert first.status == "ok"
-    assert told.status == "warning"
-    assert "another package of that name stands in place" in told.message
-    assert "'amplifier compat check hooks-approval'" in told.remedy
+    assert reported.status == "warning"
+    assert "another package of that name stands in place" in reported.message
+    assert "'amplifier compat check hooks-approval'" in reported.remedy
 
 
 def test_module_that_cannot_be_imported_does_not_hide_others(
@@ -243,63 +245,63 @@ def test_a_module_that_takes_all_the_time_is_told(ours: Path) -> None:
 # -- what is kept
 
 
-async def test_sessions_are_told_with_who_has_them_open(places: Places) -> None:
-    store = ProjectSessions.of(places)
-    record = new_record(composed({}, places.working_dir))
+async def test_sessions_are_told_with_who_has_them_open(dirs: AppDirs) -> None:
+    store = ProjectSessions.of(dirs)
+    record = new_record(composed({}, dirs.working_dir))
     async with store.open(record):
-        found = of(check_sessions(places), "sessions")
+        found = of(check_sessions(dirs), "sessions")
     assert "is open in" in found[0][1]
     assert found[1][1] == "1 sound, 1 of them open, 0 damaged"
     assert (
-        of(check_sessions(places), "sessions")[0][1]
+        of(check_sessions(dirs), "sessions")[0][1]
         == "1 sound, 0 of them open, 0 damaged"
     )
 
 
-async def test_damaged_and_readable_sessions_are_told(places: Places) -> None:
-    store = ProjectSessions.of(places)
+async def test_damaged_and_readable_sessions_are_told(dirs: AppDirs) -> None:
+    store = ProjectSessions.of(dirs)
     for _ in range(2):
-        async with store.open(new_record(composed({}, places.working_dir))):
+        async with store.open(new_record(composed({}, dirs.working_dir))):
             pass
     first, second = sorted(store.sessions.iterdir())
     (first / "metadata.json").write_text("{")
     second.chmod(0o755)
-    found = list(check_sessions(places))
+    found = list(check_sessions(dirs))
     assert [finding.status for finding in found] == ["warning", "warning", "ok"]
     assert str(first) in found[0].message
     assert "chmod -R go=" in found[1].remedy
     (second / "journal.jsonl.lock").mkdir()
     assert "cannot be locked" in " ".join(
-        message for _, message in of(check_sessions(places), "sessions")
+        message for _, message in of(check_sessions(dirs), "sessions")
     )
 
 
-def test_withheld_and_unreadable_trust_is_told(places: Places) -> None:
-    assert places.project is not None
-    write(places.project / "settings.yaml", "ui: {}\n")
-    project = ProjectFiles(places)
-    project.judge("settings")
-    withheld, count = check_trust(places, project)
+def test_withheld_and_unreadable_trust_is_told(dirs: AppDirs) -> None:
+    assert dirs.project is not None
+    write(dirs.project / "settings.yaml", "ui: {}\n")
+    project = ProjectFiles(dirs)
+    project.evaluate("settings")
+    withheld, count = check_trust(dirs, project)
     assert (withheld.status, withheld.remedy) == (
         "warning",
         "look at them and run 'amplifier trust'",
     )
     assert count.message == "0 folders are trusted"
-    write(places.home / "trust/projects.json", "{").chmod(0o600)
-    assert [finding.status for finding in check_trust(places, project)] == ["broken"]
+    write(dirs.home / "trust/projects.json", "{").chmod(0o600)
+    assert [finding.status for finding in check_trust(dirs, project)] == ["broken"]
 
 
-def test_secrets_are_named_and_never_shown(places: Places) -> None:
-    SecretStore.of(places).set("ACME_KEY", "s3cret")
-    (told,) = check_secrets(places)
-    assert told.message == "1 are stored: ACME_KEY"
-    (places.home / "secrets.json").write_text(
+def test_secrets_are_named_and_never_shown(dirs: AppDirs) -> None:
+    SecretStore.of(dirs).set("ACME_KEY", "s3cret")
+    (reported,) = check_secrets(dirs)
+    assert reported.message == "1 are stored: ACME_KEY"
+    (dirs.home / "secrets.json").write_text(
         '{"ACME_KEY": {"value": "s3cret"}, "LOST_KEY": {}}'
     )
-    lost, _ = check_secrets(places)
+    lost, _ = check_secrets(dirs)
     assert "LOST_KEY is named and not there" in lost.message
-    (places.home / "secrets.json").write_text("{")
-    assert [finding.status for finding in check_secrets(places)] == ["broken"]
+    (dirs.home / "secrets.json").write_text("{")
+    assert [finding.status for finding in check_secrets(dirs)] == ["broken"]
 
 
 # -- all of it
@@ -310,10 +312,10 @@ def examined(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def shop(places: Places, monkeypatch: pytest.MonkeyPatch) -> Places:
-    monkeypatch.chdir(places.working_dir)
-    places.home.chmod(0o700)
-    return places
+def shop(dirs: AppDirs, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
+    monkeypatch.chdir(dirs.working_dir)
+    dirs.home.chmod(0o700)
+    return dirs
 
 
 @pytest.mark.usefixtures("shop")
@@ -327,7 +329,7 @@ def test_what_is_in_order_ends_with_0() -> None:
 
 
 @pytest.mark.usefixtures("imported")
-def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -> None:
+def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: AppDirs, ours: Path) -> None:
     install(
         ours,
         "acme-modules",
@@ -343,19 +345,19 @@ def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -
     assert result.exit_code == 1
     data = json.loads(result.stdout)
     assert not data["passed"]
-    told = {
+    reported = {
         check["message"]: check
         for check in data["checks"]
         if check["area"] == "providers"
     }
     assert (
-        told["provider-acme: its key is not there"]["remedy"]
+        reported["provider-acme: its key is not there"]["remedy"]
         == "amplifier config secret set ACME_KEY"
     )
-    assert told["provider-acme: its key is not there"]["status"] == "broken"
+    assert reported["provider-acme: its key is not there"]["status"] == "broken"
     lost = next(
         check
-        for message, check in told.items()
+        for message, check in reported.items()
         if message.startswith("provider-lost (not the one")
     )
     assert lost["status"] == "warning"
@@ -364,7 +366,7 @@ def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -
 
 @pytest.mark.usefixtures("imported")
 def test_a_key_that_is_there_is_told_by_its_place(
-    shop: Places, ours: Path, monkeypatch: pytest.MonkeyPatch
+    shop: AppDirs, ours: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     write(shop.home / "settings.yaml", "config: {active: provider-acme}\n")
@@ -379,7 +381,7 @@ def test_a_key_that_is_there_is_told_by_its_place(
 
 @pytest.mark.usefixtures("imported")
 @pytest.mark.parametrize(
-    ("text", "area", "told"),
+    ("text", "area", "reported"),
     [
         ("ui: {show_usag: 1}\n", "settings", "line 1, ui.show_usag"),
         ("profile: {active: nowhere}\n", "profile", "no such profile"),
@@ -397,7 +399,7 @@ def test_a_key_that_is_there_is_told_by_its_place(
     ],
 )
 def test_mistakes_in_files_are_told(
-    shop: Places, text: str, area: str, told: str
+    shop: AppDirs, text: str, area: str, reported: str
 ) -> None:
     head = "---\nsession: {orchestrator: loop-basic, context: context-simple}\n"
     write(
@@ -416,12 +418,12 @@ def test_mistakes_in_files_are_told(
     assert [
         check
         for check in broken
-        if check["area"] == area and told in check["message"] and check["remedy"]
+        if check["area"] == area and reported in check["message"] and check["remedy"]
     ], broken
 
 
 @pytest.mark.usefixtures("imported")
-def test_secrets_that_others_may_have_written_hide_nothing_else(shop: Places) -> None:
+def test_secrets_that_others_may_have_written_hide_nothing_else(shop: AppDirs) -> None:
     write(shop.home / "secrets.json", '{"KEY": {"value": "s3cret"}}').chmod(0o666)
     result = examined("--json")
     assert result.exit_code == 1
@@ -438,7 +440,7 @@ def test_secrets_that_others_may_have_written_hide_nothing_else(shop: Places) ->
 def test_a_check_that_fails_is_told_beside_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: Places) -> list[DoctorFinding]:
+    def fail(_: AppDirs) -> list[DoctorFinding]:
         raise RuntimeError("the disk is gone")
 
     monkeypatch.setattr("amplifier.app.doctor.examination.check_sessions", fail)

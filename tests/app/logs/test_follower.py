@@ -135,8 +135,8 @@ def test_logs_are_whole_while_they_are_turned(path: Path) -> None:
     writer.start()
     while not done.is_set():
         with Logs.take([path]) as taken:
-            told = [int(record.event) for record in taken.select(LineFilter())]
-        assert all(later == earlier + 1 for earlier, later in pairwise(told))
+            reported = [int(record.event) for record in taken.select(LineFilter())]
+        assert all(later == earlier + 1 for earlier, later in pairwise(reported))
     writer.join()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.logs.library import LogLibrary, SessionLogFiles
 from amplifier.app.store.records import SessionRecord
 from amplifier_kit.files.names import folder_name
@@ -38,18 +38,18 @@ def keep(
 
 
 @pytest.fixture
-def library(places: Places) -> LogLibrary:
-    keep(places.state, "aaa-1", age=5)
-    keep(places.state, "aaa-2", name="shop talk", age=9)
-    keep(places.state, "aaa-2-child_x", "aaa-2")
-    keep(places.state, "aaa-2-child_x-deep", "aaa-2-child_x", name="deep")
-    keep(places.state, "Odd / Id", age=7)
-    keep(places.home / "projects" / "other-000", "bbb")
-    keep(places.home, "embedded")
-    (places.state / "sessions" / "empty").mkdir()
-    damaged = keep(places.state, "damaged", age=20)
+def library(dirs: AppDirs) -> LogLibrary:
+    keep(dirs.state, "aaa-1", age=5)
+    keep(dirs.state, "aaa-2", name="shop talk", age=9)
+    keep(dirs.state, "aaa-2-child_x", "aaa-2")
+    keep(dirs.state, "aaa-2-child_x-deep", "aaa-2-child_x", name="deep")
+    keep(dirs.state, "Odd / Id", age=7)
+    keep(dirs.home / "projects" / "other-000", "bbb")
+    keep(dirs.home, "embedded")
+    (dirs.state / "sessions" / "empty").mkdir()
+    damaged = keep(dirs.state, "damaged", age=20)
     damaged.with_name("metadata.json").write_text("{")
-    return LogLibrary(places)
+    return LogLibrary(dirs)
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,16 @@ def test_a_family_is_all_that_came_of_a_session(library: LogLibrary) -> None:
     assert len(library.family(library.find("aaa-1"))) == 1
 
 
-def test_without_a_log_the_module_that_writes_them_is_named(places: Places) -> None:
+def test_without_a_log_the_module_that_writes_them_is_named(dirs: AppDirs) -> None:
     with pytest.raises(ConfigError, match="hooks-logging"):
-        LogLibrary(places).newest()
+        LogLibrary(dirs).newest()
 
 
-def test_a_file_is_a_log_wherever_it_stands(tmp_path: Path, places: Places) -> None:
+def test_a_file_is_a_log_wherever_it_stands(tmp_path: Path, dirs: AppDirs) -> None:
     path = write_log(tmp_path / "copy.jsonl", [Story("x", "y").tell("e")])
     log = SessionLogFiles.of_file(path)
     assert (log.session_id, log.parent_id) == ("x", "y")
-    assert LogLibrary(places).family(log) == [log]
+    assert LogLibrary(dirs).family(log) == [log]
     assert (
         SessionLogFiles.of_file(
             write_log(tmp_path / "odd" / "e.jsonl", [b"?\n"])
@@ -131,21 +131,21 @@ def test_of_an_id_no_other_session_is_read(
     assert "sessions" not in listed
 
 
-def test_a_family_grows_while_sessions_come(places: Places) -> None:
-    library = LogLibrary(places)
-    keep(places.state, "top")
+def test_a_family_grows_while_sessions_come(dirs: AppDirs) -> None:
+    library = LogLibrary(dirs)
+    keep(dirs.state, "top")
     top = library.find("top")
     assert library.family(top) == [top]
 
-    folder = places.state / "sessions" / "top-1"
+    folder = dirs.state / "sessions" / "top-1"
     folder.mkdir()
     assert library.family(top) == [top]
     record = SessionRecord(session_id="top-1", parent_id="top")
     (folder / "metadata.json").write_text(json.dumps(record.to_dict()))
     assert library.family(top) == [top]
-    keep(places.state, "top-1-deep", "top-1")
+    keep(dirs.state, "top-1-deep", "top-1")
     assert [log.session_id for log in library.family(top)] == ["top", "top-1-deep"]
-    keep(places.state, "top-1", "top")
+    keep(dirs.state, "top-1", "top")
     assert [log.session_id for log in library.family(top)][:2] == ["top", "top-1"]
     for file in folder.iterdir():
         file.unlink()
@@ -154,9 +154,9 @@ def test_a_family_grows_while_sessions_come(places: Places) -> None:
 
 
 def test_a_folder_that_did_not_change_is_not_listed_again(
-    library: LogLibrary, places: Places, monkeypatch: pytest.MonkeyPatch
+    library: LogLibrary, dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.utime(places.state / "sessions", (1_000_000, 1_000_000))
+    os.utime(dirs.state / "sessions", (1_000_000, 1_000_000))
     top = library.find("aaa-2")
     family = library.family(top)
     monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("it was listed again"))

@@ -51,14 +51,14 @@ def test_both_ways_give_the_same_lines(pieces: list[bytes], torn: bytes) -> None
             ]
 
 
-def told(count: int, size: int = 10) -> list[LogRecord]:
+def reported(count: int, size: int = 10) -> list[LogRecord]:
     story = Story()
     return [story.tell(f"e{number}", text="x" * size) for number in range(count)]
 
 
 def test_earlier_files_come_first(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    records = told(6)
+    records = reported(6)
     for number, name in enumerate((rotated_name(path, 2), rotated_name(path, 1), path)):
         write_log(name, records[number * 2 : number * 2 + 2])
 
@@ -73,7 +73,7 @@ def test_earlier_files_come_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1, 2.5, 700, 1499.999, 1500, 1501, 9000])
 def test_reading_begins_at_a_time(tmp_path: Path, seconds: float) -> None:
-    records = told(1500, size=300)
+    records = reported(1500, size=300)
     path = tmp_path / "events.jsonl"
     write_log(rotated_name(path, 1), [*records[:700], b"damaged\n"])
     write_log(
@@ -89,7 +89,7 @@ def test_reading_begins_at_a_time(tmp_path: Path, seconds: float) -> None:
 
 @pytest.mark.figures
 def test_of_a_long_log_the_last_lines_are_read_from_its_end(tmp_path: Path) -> None:
-    records = told(20_000, size=300)
+    records = reported(20_000, size=300)
     path = write_log(tmp_path / "events.jsonl", records)
 
     tracemalloc.start()
@@ -104,7 +104,7 @@ def test_of_a_long_log_the_last_lines_are_read_from_its_end(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("last", [None, 100])
 def test_what_is_no_record_is_counted(tmp_path: Path, last: int | None) -> None:
-    records = told(4)
+    records = reported(4)
     odd = encode_record(records[0]).replace(b'"ts":"2026', b'"ts":["2026"],"x":"')
     parts: list[LogRecord | bytes] = [
         records[0],
@@ -131,7 +131,7 @@ def test_a_line_without_end_costs_no_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int | None
 ) -> None:
     monkeypatch.setattr(reader, "LONGEST_LINE", 100_000)
-    records = [attrs.evolve(record, data={}) for record in told(2)]
+    records = [attrs.evolve(record, data={}) for record in reported(2)]
     path = write_log(
         tmp_path / "events.jsonl", [records[0], b"x" * 450_000 + b"\n", records[1]]
     )
@@ -176,7 +176,7 @@ def test_several_logs_are_one_by_time(tmp_path: Path) -> None:
 def test_only_lines_that_may_be_wanted_are_decoded(
     tmp_path: Path, last: int | None
 ) -> None:
-    records = told(3000, size=300)
+    records = reported(3000, size=300)
     damage = [b"no record\n", b"neither is tool:post\n"]
     path = write_log(tmp_path / "events.jsonl", [*records[:10], *damage, *records[10:]])
 

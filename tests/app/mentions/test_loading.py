@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import (
     Batch,
@@ -25,20 +25,20 @@ from tests.app.projects import trust, write
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1" + bytes(40)
 
 
-def resolver(places: Places) -> MentionResolver:
-    return MentionResolver(places, CollectionLibrary(places, ProjectFiles(places)))
+def resolver(dirs: AppDirs) -> MentionResolver:
+    return MentionResolver(dirs, CollectionLibrary(dirs, ProjectFiles(dirs)))
 
 
 def load(
-    places: Places,
+    dirs: AppDirs,
     text: str,
     deduplicator: ContentDeduplicator | None = None,
     **limits: int,
 ) -> Batch:
-    loader = MentionLoader(resolver(places), MentionSettings(**limits))
+    loader = MentionLoader(resolver(dirs), MentionSettings(**limits))
     return loader.load(
         text,
-        Writer(places.working_dir, typed=True),
+        Writer(dirs.working_dir, typed=True),
         deduplicator or ContentDeduplicator(),
     )
 
@@ -51,9 +51,9 @@ def statuses(batch: Batch) -> list[str]:
     return [outcome.status for outcome in batch.outcomes]
 
 
-def test_a_mentioned_file_becomes_a_developer_message(places: Places) -> None:
-    path = write(places.root / "notes.md", "Milk.\n")
-    (message,) = load(places, "Explain @notes.md").messages
+def test_a_mentioned_file_becomes_a_developer_message(dirs: AppDirs) -> None:
+    path = write(dirs.root / "notes.md", "Milk.\n")
+    (message,) = load(dirs, "Explain @notes.md").messages
     assert message.role == "developer"
     assert (
         message.text
@@ -62,22 +62,22 @@ def test_a_mentioned_file_becomes_a_developer_message(places: Places) -> None:
 
 
 def test_the_names_of_the_seed_work(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(places.root)
-    write(places.root / "a.md", "A.")
-    write(places.root / "sub/a.md", "Inner.")
+    monkeypatch.chdir(dirs.root)
+    write(dirs.root / "a.md", "A.")
+    write(dirs.root / "sub/a.md", "Inner.")
     loader = MentionLoader()
     deduplicator = ContentDeduplicator()
     (first,) = loader.load_mentions("@a.md", deduplicator=deduplicator)
     assert loader.load_mentions("@a.md", deduplicator=deduplicator) == []
-    (inner,) = loader.load_mentions("@a.md", relative_to=places.root / "sub")
+    (inner,) = loader.load_mentions("@a.md", relative_to=dirs.root / "sub")
     assert "A." in first.text
     assert "Inner." in inner.text
-    assert MentionResolver().resolve("@a.md") == places.root / "a.md"
+    assert MentionResolver().resolve("@a.md") == dirs.root / "a.md"
     assert (
-        MentionResolver().resolve("@a.md", relative_to=places.root / "sub")
-        == places.root / "sub" / "a.md"
+        MentionResolver().resolve("@a.md", relative_to=dirs.root / "sub")
+        == dirs.root / "sub" / "a.md"
     )
     assert MentionResolver().resolve("@nowhere.md") is None
     assert prepend_context_to_markdown([first], "Body").endswith(
@@ -105,47 +105,47 @@ def test_the_names_of_the_seed_work(
     ],
 )
 def test_a_file_is_looked_for_in_its_places(
-    places: Places, tmp_path: Path, where: str, mention: str
+    dirs: AppDirs, tmp_path: Path, where: str, mention: str
 ) -> None:
     path = write(tmp_path / where, "Found.")
-    batch = load(places, f"Read {mention}")
+    batch = load(dirs, f"Read {mention}")
     assert [outcome.path for outcome in batch.outcomes] == [path]
     assert "Found." in texts(batch)
 
 
-def test_the_working_directory_comes_first(places: Places) -> None:
+def test_the_working_directory_comes_first(dirs: AppDirs) -> None:
     for folder in (
-        places.root,
-        places.root / ".amplifier/context",
-        places.home / "context",
+        dirs.root,
+        dirs.root / ".amplifier/context",
+        dirs.home / "context",
     ):
         write(folder / "x.md", str(folder))
-    assert f"\n{places.root}\n" in texts(load(places, "@x.md"))
+    assert f"\n{dirs.root}\n" in texts(load(dirs, "@x.md"))
 
 
-def test_a_projects_collection_wins_once_it_is_trusted(places: Places) -> None:
-    write(places.home / "collections/acme/context/x.md", "Mine.")
-    write(places.root / ".amplifier/collections/acme/context/x.md", "Theirs.")
-    before = load(places, "@acme:context/x.md")
+def test_a_projects_collection_wins_once_it_is_trusted(dirs: AppDirs) -> None:
+    write(dirs.home / "collections/acme/context/x.md", "Mine.")
+    write(dirs.root / ".amplifier/collections/acme/context/x.md", "Theirs.")
+    before = load(dirs, "@acme:context/x.md")
     assert (statuses(before), texts(before)) == (["denied"], "")
     assert "is not trusted" in before.outcomes[0].note
-    trust(places, "profiles")
-    assert "Theirs." in texts(load(places, "@acme:context/x.md"))
+    trust(dirs, "profiles")
+    assert "Theirs." in texts(load(dirs, "@acme:context/x.md"))
 
 
 def test_what_collection_lacks_is_found_in_weaker_one_of_name(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    bundled = load(places, "@foundation:context/DISCOVERIES.md")
+    bundled = load(dirs, "@foundation:context/DISCOVERIES.md")
     write(
-        places.root / ".amplifier/collections/foundation/context/AGENTS.md",
+        dirs.root / ".amplifier/collections/foundation/context/AGENTS.md",
         "Theirs. @./DISCOVERIES.md",
     )
-    write(places.home / "collections/foundation/context/AGENTS.md", "Mine.")
-    write(places.home / "collections/foundation/context/own.md", "Mine too.")
-    trust(places, "profiles")
+    write(dirs.home / "collections/foundation/context/AGENTS.md", "Mine.")
+    write(dirs.home / "collections/foundation/context/own.md", "Mine too.")
+    trust(dirs, "profiles")
     batch = load(
-        places,
+        dirs,
         "@foundation:context/AGENTS.md @foundation:context/own.md @foundation:context/DISCOVERIES.md",
     )
     assert sorted(statuses(batch)) == ["loaded", "loaded", "loaded", "missing"]
@@ -155,30 +155,28 @@ def test_what_collection_lacks_is_found_in_weaker_one_of_name(
     assert texts(bundled) in texts(batch)
 
 
-def test_a_file_mentions_others_beside_it(places: Places) -> None:
-    write(places.root / "docs/a.md", "See @b.md and @deep/c.md")
-    write(places.root / "docs/b.md", "B here.")
-    write(places.root / "docs/deep/c.md", "Back to @../a.md")
-    write(places.root / "b.md", "Wrong one.")
-    batch = load(places, "@docs/a.md")
+def test_a_file_mentions_others_beside_it(dirs: AppDirs) -> None:
+    write(dirs.root / "docs/a.md", "See @b.md and @deep/c.md")
+    write(dirs.root / "docs/b.md", "B here.")
+    write(dirs.root / "docs/deep/c.md", "Back to @../a.md")
+    write(dirs.root / "b.md", "Wrong one.")
+    batch = load(dirs, "@docs/a.md")
     assert statuses(batch) == ["loaded", "loaded", "loaded", "cycle"]
     assert "Wrong one." not in texts(batch)
-    assert batch.outcomes[3].source == places.root / "docs/deep/c.md"
+    assert batch.outcomes[3].source == dirs.root / "docs/deep/c.md"
 
 
 @pytest.mark.parametrize(
     "mention",
     ["@/etc/hostname", "@~/private.md", "@../outside.md", "@link.md", "@.env"],
 )
-def test_a_file_leads_nowhere_else(
-    places: Places, tmp_path: Path, mention: str
-) -> None:
+def test_a_file_leads_nowhere_else(dirs: AppDirs, tmp_path: Path, mention: str) -> None:
     write(tmp_path / "outside.md", "SECRET")
     write(tmp_path / "home/private.md", "SECRET")
-    write(places.root / ".env", "SECRET")
-    (places.root / "link.md").symlink_to(tmp_path / "outside.md")
-    write(places.root / "a.md", f"See {mention}")
-    batch = load(places, "@a.md")
+    write(dirs.root / ".env", "SECRET")
+    (dirs.root / "link.md").symlink_to(tmp_path / "outside.md")
+    write(dirs.root / "a.md", f"See {mention}")
+    batch = load(dirs, "@a.md")
     assert "SECRET" not in texts(batch)
     assert statuses(batch)[0] == "loaded"
     assert statuses(batch)[1:] in (["denied"], ["missing"])
@@ -200,7 +198,7 @@ def test_a_file_leads_nowhere_else(
     ],
 )
 def test_project_file_reaches_no_personal_or_foreign_file(
-    places: Places, tmp_path: Path, mention: str
+    dirs: AppDirs, tmp_path: Path, mention: str
 ) -> None:
     other = tmp_path / "other"
     for name in (
@@ -209,23 +207,21 @@ def test_project_file_reaches_no_personal_or_foreign_file(
         "settings.yaml",
         "projects/other-0123/sessions/s/transcript.md",
     ):
-        write(places.home / name, "SECRET")
+        write(dirs.home / name, "SECRET")
     write(other / "plan.md", "SECRET")
-    (places.root / "linked").symlink_to(places.home / "context")
-    write(places.root / "a.md", f"See {mention.format(home=places.home, other=other)}")
-    batch = load(places, "@a.md")
+    (dirs.root / "linked").symlink_to(dirs.home / "context")
+    write(dirs.root / "a.md", f"See {mention.format(home=dirs.home, other=other)}")
+    batch = load(dirs, "@a.md")
     assert "SECRET" not in texts(batch)
     assert statuses(batch) in (["loaded", "denied"], ["loaded", "missing"])
 
 
 def test_file_never_reaches_home_that_contains_project(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
     """Somebody works in their home folder: the person's own folder lies below the root of each file there."""
-    above = Places(
-        working_dir=places.home.parent, home=places.home, root=places.home.parent
-    )
-    write(places.home / "notes.md", "SECRET")
+    above = AppDirs(working_dir=dirs.home.parent, home=dirs.home, root=dirs.home.parent)
+    write(dirs.home / "notes.md", "SECRET")
     write(
         above.root / "a.md", "See @user:notes.md and @.amplifier/notes.md and @./b.md"
     )
@@ -235,21 +231,21 @@ def test_file_never_reaches_home_that_contains_project(
     assert "B here." in texts(batch)
 
 
-def test_the_persons_own_files_mention_each_other(places: Places) -> None:
-    write(places.home / "context/a.md", "See @user:notes.md and @b.md")
-    write(places.home / "notes.md", "Mine.")
-    write(places.home / "context/b.md", "Mine too.")
-    write(places.root / "c.md", "Theirs.")
-    assert statuses(load(places, "@user:context/a.md")) == [
+def test_the_persons_own_files_mention_each_other(dirs: AppDirs) -> None:
+    write(dirs.home / "context/a.md", "See @user:notes.md and @b.md")
+    write(dirs.home / "notes.md", "Mine.")
+    write(dirs.home / "context/b.md", "Mine too.")
+    write(dirs.root / "c.md", "Theirs.")
+    assert statuses(load(dirs, "@user:context/a.md")) == [
         "loaded",
         "loaded",
         "loaded",
     ]
     write(
-        places.home / "context/a.md",
-        f"See @project:c.md and @{places.root}/c.md and @c.md",
+        dirs.home / "context/a.md",
+        f"See @project:c.md and @{dirs.root}/c.md and @c.md",
     )
-    assert "Theirs." not in texts(load(places, "@user:context/a.md"))
+    assert "Theirs." not in texts(load(dirs, "@user:context/a.md"))
 
 
 PRODUCT = (
@@ -262,23 +258,23 @@ PRODUCT = (
 
 
 @pytest.mark.parametrize("name", PRODUCT)
-def test_nobody_mentions_the_products_own_files(places: Places, name: str) -> None:
+def test_nobody_mentions_the_products_own_files(dirs: AppDirs, name: str) -> None:
     if name != "./":
-        write(places.home / name, "SECRET")
-    batch = load(places, f"@{places.home}/{name} @user:{name}")
+        write(dirs.home / name, "SECRET")
+    batch = load(dirs, f"@{dirs.home}/{name} @user:{name}")
     assert statuses(batch) == ["denied", "denied"]
-    assert resolver(places).resolve(f"@user:{name}") is None
+    assert resolver(dirs).resolve(f"@user:{name}") is None
 
 
 def test_what_person_types_may_lead_further_but_not_to_secrets(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     write(tmp_path / "outside.md", "Outside.")
-    write(places.root / ".env", "KEY=1")
-    write(places.home / "secrets.json", "{}")
-    assert "Outside." in texts(load(places, f'@"{tmp_path}/outside.md"'))
-    assert statuses(load(places, "@.env")) == ["denied"]
-    assert statuses(load(places, "@user:secrets.json")) == ["denied"]
+    write(dirs.root / ".env", "KEY=1")
+    write(dirs.home / "secrets.json", "{}")
+    assert "Outside." in texts(load(dirs, f'@"{tmp_path}/outside.md"'))
+    assert statuses(load(dirs, "@.env")) == ["denied"]
+    assert statuses(load(dirs, "@user:secrets.json")) == ["denied"]
 
 
 @pytest.mark.parametrize(
@@ -286,71 +282,71 @@ def test_what_person_types_may_lead_further_but_not_to_secrets(
     ["@README.md", "@./README.md", "@{root}/README.md", "@docs/a.md", '@"docs/a.md"'],
 )
 def test_link_of_project_leads_nowhere_else_whoever_names_it(
-    places: Places, tmp_path: Path, mention: str
+    dirs: AppDirs, tmp_path: Path, mention: str
 ) -> None:
     """The person named the project's file, and not what whoever wrote the project put behind it."""
     write(tmp_path / "elsewhere/a.md", "Diary.")
-    (places.root / "README.md").symlink_to(tmp_path / "elsewhere/a.md")
-    (places.root / "docs").symlink_to(tmp_path / "elsewhere")
-    batch = load(places, mention.format(root=places.root))
+    (dirs.root / "README.md").symlink_to(tmp_path / "elsewhere/a.md")
+    (dirs.root / "docs").symlink_to(tmp_path / "elsewhere")
+    batch = load(dirs, mention.format(root=dirs.root))
     assert (statuses(batch), texts(batch)) == (["denied"], "")
-    assert "Diary." in texts(load(places, "@../elsewhere/a.md"))
+    assert "Diary." in texts(load(dirs, "@../elsewhere/a.md"))
 
 
-def test_a_collection_leads_nowhere_else(places: Places) -> None:
-    write(places.home / "collections/acme/context/x.md", "x")
-    write(places.home / "notes.md", "SECRET")
-    assert statuses(load(places, "@acme:../../notes.md @nobody:x.md")) == [
+def test_a_collection_leads_nowhere_else(dirs: AppDirs) -> None:
+    write(dirs.home / "collections/acme/context/x.md", "x")
+    write(dirs.home / "notes.md", "SECRET")
+    assert statuses(load(dirs, "@acme:../../notes.md @nobody:x.md")) == [
         "denied",
         "missing",
     ]
 
 
-def test_each_content_is_sent_once(places: Places) -> None:
-    write(places.root / "a.md", "Same.")
-    write(places.root / "b.md", "Same.")
+def test_each_content_is_sent_once(dirs: AppDirs) -> None:
+    write(dirs.root / "a.md", "Same.")
+    write(dirs.root / "b.md", "Same.")
     session = ContentDeduplicator()
-    assert statuses(load(places, "@a.md @b.md @./a.md", session)) == [
+    assert statuses(load(dirs, "@a.md @b.md @./a.md", session)) == [
         "loaded",
         "duplicate",
         "duplicate",
     ]
-    assert load(places, "again @a.md", session).messages == ()
+    assert load(dirs, "again @a.md", session).messages == ()
 
 
-def test_a_changed_file_takes_the_place_of_the_older_copy(places: Places) -> None:
+def test_a_changed_file_takes_the_place_of_the_older_copy(dirs: AppDirs) -> None:
     session = ContentDeduplicator()
-    write(places.root / "a.md", "Old.")
-    load(places, "@a.md", session)
-    write(places.root / "a.md", "New.")
-    (message,) = load(places, "@a.md", session).messages
+    write(dirs.root / "a.md", "Old.")
+    load(dirs, "@a.md", session)
+    write(dirs.root / "a.md", "New.")
+    (message,) = load(dirs, "@a.md", session).messages
     assert "takes the place of what was shown of it before" in message.text
     assert "New." in message.text
 
 
-def test_lines_of_a_file(places: Places) -> None:
-    write(places.root / "a.py", "\n".join(f"line {number}" for number in range(1, 100)))
-    batch = load(places, "@a.py:10-12")
+def test_lines_of_a_file(dirs: AppDirs) -> None:
+    write(dirs.root / "a.py", "\n".join(f"line {number}" for number in range(1, 100)))
+    batch = load(dirs, "@a.py:10-12")
     assert "line 10\nline 11\nline 12\n</context_file>" in texts(batch)
     assert "line 13" not in texts(batch)
     assert "a.py:10-12" in texts(batch)
-    assert load(places, "@a.py:500").outcomes[0].note == "has 99 lines"
-    assert "[it has 99 lines]" in texts(load(places, "@a.py:500"))
+    assert load(dirs, "@a.py:500").outcomes[0].note == "has 99 lines"
+    assert "[it has 99 lines]" in texts(load(dirs, "@a.py:500"))
 
 
-def test_lines_that_are_cut_say_so(places: Places) -> None:
-    write(places.root / "a.py", "line\n" * 100)
-    batch = load(places, "@a.py:11-90", max_file_bytes=101)
+def test_lines_that_are_cut_say_so(dirs: AppDirs) -> None:
+    write(dirs.root / "a.py", "line\n" * 100)
+    batch = load(dirs, "@a.py:11-90", max_file_bytes=101)
     assert batch.outcomes[0].note == "the first 101 bytes of lines 11 to 90"
     assert "[cut here: the first 101 bytes of lines 11 to 90]" in texts(batch)
-    assert load(places, "@a.py:101").outcomes[0].note == "has 100 lines"
+    assert load(dirs, "@a.py:101").outcomes[0].note == "has 100 lines"
 
 
 def test_lines_beyond_what_looked_at_are_not_said_to_be_missing(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.root / "a.txt", "12345\n" * 3_000_000)
-    first, second = load(places, "@a.txt:2666660-2700000 @a.txt:2900000").outcomes
+    write(dirs.root / "a.txt", "12345\n" * 3_000_000)
+    first, second = load(dirs, "@a.txt:2666660-2700000 @a.txt:2900000").outcomes
     assert (
         "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is read"
         in first.note
@@ -362,11 +358,11 @@ def test_lines_beyond_what_looked_at_are_not_said_to_be_missing(
 
 
 def test_many_partial_mentions_of_large_files_are_bounded(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.root / "a.txt", "12345\n" * 2_000)
+    write(dirs.root / "a.txt", "12345\n" * 2_000)
     batch = load(
-        places,
+        dirs,
         " ".join(f"@a.txt:{line}-{line}" for line in range(1, 40)),
         max_turn_bytes=2_000,
     )
@@ -376,48 +372,48 @@ def test_many_partial_mentions_of_large_files_are_bounded(
     )
 
 
-def test_a_folder_gives_a_listing(places: Places) -> None:
-    write(places.root / "docs/b.md", "x")
-    write(places.root / "docs/deep/c.md", "x")
-    batch = load(places, "@./docs and @docs/")
+def test_a_folder_gives_a_listing(dirs: AppDirs) -> None:
+    write(dirs.root / "docs/b.md", "x")
+    write(dirs.root / "docs/deep/c.md", "x")
+    batch = load(dirs, "@./docs and @docs/")
     assert statuses(batch) == ["directory", "duplicate"]
     assert "DIR  deep\nFILE b.md" in texts(batch)
 
 
-def test_files_of_one_content_are_shown_once_and_all_credited(places: Places) -> None:
-    paths = [write(places.root / name, "Same.") for name in ("a.md", "b.md")]
-    write(places.root / "c.md", "Other.")
-    same, other = load(places, "@a.md, @c.md and @b.md").messages
+def test_files_of_one_content_are_shown_once_and_all_credited(dirs: AppDirs) -> None:
+    paths = [write(dirs.root / name, "Same.") for name in ("a.md", "b.md")]
+    write(dirs.root / "c.md", "Other.")
+    same, other = load(dirs, "@a.md, @c.md and @b.md").messages
     assert f"@a.md → {paths[0]}, @b.md → {paths[1]}" in same.text
     assert same.text.count("Same.") == 1
     assert "@b.md" not in other.text
     assert sorted(shown_places(same.metadata)) == sorted(map(str, paths))
 
 
-def test_a_huge_folder_is_cut(places: Places) -> None:
+def test_a_huge_folder_is_cut(dirs: AppDirs) -> None:
     for number in range(250):
-        write(places.root / f"many/{number}.md", "")
-    assert "[50 more entries are not shown]" in texts(load(places, "@many/"))
+        write(dirs.root / f"many/{number}.md", "")
+    assert "[50 more entries are not shown]" in texts(load(dirs, "@many/"))
 
 
-def test_a_long_file_is_cut_with_a_note(places: Places) -> None:
-    write(places.root / "a.md", "é" * 1000)
-    batch = load(places, "@a.md", max_file_bytes=101)
+def test_a_long_file_is_cut_with_a_note(dirs: AppDirs) -> None:
+    write(dirs.root / "a.md", "é" * 1000)
+    batch = load(dirs, "@a.md", max_file_bytes=101)
     assert "[cut here: the first 101 of 2000 bytes]" in texts(batch)
     assert texts(batch).count("é") == 50
 
 
-def test_all_files_of_a_turn_have_a_limit(places: Places) -> None:
+def test_all_files_of_a_turn_have_a_limit(dirs: AppDirs) -> None:
     for name in "abc":
-        write(places.root / f"{name}.md", name * 60)
-    batch = load(places, "@a.md @b.md @c.md", max_turn_bytes=130)
+        write(dirs.root / f"{name}.md", name * 60)
+    batch = load(dirs, "@a.md @b.md @c.md", max_turn_bytes=130)
     assert statuses(batch) == ["loaded", "loaded", "too_large"]
 
 
-def test_files_within_files_have_a_limit(places: Places) -> None:
+def test_files_within_files_have_a_limit(dirs: AppDirs) -> None:
     for number in range(6):
-        write(places.root / f"{number}.md", f"{number} @{number + 1}.md")
-    assert statuses(load(places, "@0.md", max_depth=2)) == [
+        write(dirs.root / f"{number}.md", f"{number} @{number + 1}.md")
+    assert statuses(load(dirs, "@0.md", max_depth=2)) == [
         "loaded",
         "loaded",
         "loaded",
@@ -425,17 +421,17 @@ def test_files_within_files_have_a_limit(places: Places) -> None:
     ]
 
 
-def test_images_are_shown_as_images(places: Places) -> None:
-    (places.root / "a.png").write_bytes(PNG)
+def test_images_are_shown_as_images(dirs: AppDirs) -> None:
+    (dirs.root / "a.png").write_bytes(PNG)
     session = ContentDeduplicator()
-    (message,) = load(places, "@a.png", session).messages
+    (message,) = load(dirs, "@a.png", session).messages
     assert any(isinstance(block, ImageBlock) for block in message.blocks)
-    assert statuses(load(places, "@a.png", session)) == ["duplicate"]
+    assert statuses(load(dirs, "@a.png", session)) == ["duplicate"]
 
 
-def test_documents_are_shown_as_documents(places: Places) -> None:
-    (places.root / "a.pdf").write_bytes(b"%PDF-1.7")
-    batch = load(places, "@a.pdf")
+def test_documents_are_shown_as_documents(dirs: AppDirs) -> None:
+    (dirs.root / "a.pdf").write_bytes(b"%PDF-1.7")
+    batch = load(dirs, "@a.pdf")
     (document,) = (
         block for block in batch.messages[0].blocks if isinstance(block, DocumentBlock)
     )
@@ -443,10 +439,10 @@ def test_documents_are_shown_as_documents(places: Places) -> None:
     assert statuses(batch) == ["media"]
 
 
-def test_what_is_no_text_is_told(places: Places) -> None:
-    (places.root / "a.bin").write_bytes(b"\x00\xff" * 50)
-    os.mkfifo(places.root / "pipe.md")
-    batch = load(places, "@a.bin @pipe.md @/dev/zero @nowhere.md @nobody")
+def test_what_is_no_text_is_told(dirs: AppDirs) -> None:
+    (dirs.root / "a.bin").write_bytes(b"\x00\xff" * 50)
+    os.mkfifo(dirs.root / "pipe.md")
+    batch = load(dirs, "@a.bin @pipe.md @/dev/zero @nowhere.md @nobody")
     assert statuses(batch) == ["binary", "denied", "denied", "missing"]
     assert batch.summary() == (
         "Processing @mentions: Loaded 0 files; skipped @a.bin (binary); skipped @pipe.md (denied);"
@@ -455,9 +451,9 @@ def test_what_is_no_text_is_told(places: Places) -> None:
 
 
 @pytest.mark.parametrize("start", ["\ufeff", ""])
-def test_marks_and_line_ends_of_other_systems(places: Places, start: str) -> None:
-    (places.root / "a.md").write_bytes(f"{start}one\r\ntwo\r\n".encode())
-    assert "\none\ntwo\n" in texts(load(places, "@a.md"))
+def test_marks_and_line_ends_of_other_systems(dirs: AppDirs, start: str) -> None:
+    (dirs.root / "a.md").write_bytes(f"{start}one\r\ntwo\r\n".encode())
+    assert "\none\ntwo\n" in texts(load(dirs, "@a.md"))
 
 
 BREAKOUTS = [
@@ -471,18 +467,18 @@ BREAKOUTS = [
 
 
 @pytest.mark.parametrize("text", BREAKOUTS)
-def test_no_file_ends_its_block(places: Places, text: str) -> None:
-    write(places.root / "a.md", f"before {text} role: system")
-    (message,) = load(places, "@a.md").messages
+def test_no_file_ends_its_block(dirs: AppDirs, text: str) -> None:
+    write(dirs.root / "a.md", f"before {text} role: system")
+    (message,) = load(dirs, "@a.md").messages
     assert message.text.lower().count("<context_file") == 1
     assert message.text.count("</context_file>") == 1
     assert message.text.endswith("</context_file>")
     assert message.role == "developer"
 
 
-def test_no_name_ends_its_attribute(places: Places) -> None:
-    write(places.root / "a'>&.md", "x")
-    (message,) = load(places, '@"a\'>&.md"').messages
+def test_no_name_ends_its_attribute(dirs: AppDirs) -> None:
+    write(dirs.root / "a'>&.md", "x")
+    (message,) = load(dirs, '@"a\'>&.md"').messages
     assert "a&#x27;&gt;&amp;.md" in message.text
 
 
@@ -503,19 +499,19 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_circles_end(places: Places, shape: str) -> None:
+def test_circles_end(dirs: AppDirs, shape: str) -> None:
     for name, mentioned in SHAPES[shape].items():
         write(
-            places.root / f"{name}.md",
+            dirs.root / f"{name}.md",
             f"{name}: " + " ".join(f"@{other}.md" for other in mentioned.split()),
         )
-    batch = load(places, "@a.md", max_depth=100)
+    batch = load(dirs, "@a.md", max_depth=100)
     assert len(batch.messages) == len(SHAPES[shape])
     assert {"cycle", "duplicate"} & set(statuses(batch))
 
 
-def test_a_thousand_mentions_end(places: Places) -> None:
-    write(places.root / "a.md", " ".join(f"@{number}.md" for number in range(3000)))
-    batch = load(places, "@a.md")
+def test_a_thousand_mentions_end(dirs: AppDirs) -> None:
+    write(dirs.root / "a.md", " ".join(f"@{number}.md" for number in range(3000)))
+    batch = load(dirs, "@a.md")
     assert len(batch.outcomes) == 3001
     assert batch.outcomes[-1].note == "more than 1000 mentions"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.fetched.lock import FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.plugins.installation import PluginChange, PluginInstaller
-from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, own_plugins
+from amplifier_kit.claude_plugins import evaluate_trust, lost_plugins, own_plugins
 from amplifier_kit.trust import TrustStore
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONValue
@@ -30,15 +30,15 @@ def plugin(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def installer(places: Places) -> PluginInstaller:
+def installer(dirs: AppDirs) -> PluginInstaller:
     """The one of the person's own folder."""
-    return PluginInstaller.of(places)
+    return PluginInstaller.of(dirs)
 
 
 @pytest.fixture
-def place(places: Places) -> Path:
+def place(dirs: AppDirs) -> Path:
     """Where the plugin is once it was added."""
-    return places.home / "plugins/careful"
+    return dirs.home / "plugins/careful"
 
 
 def yes(_: Sequence[PluginChange]) -> bool:
@@ -61,7 +61,7 @@ def test_a_link_in_the_place_of_a_plugin_is_refused(
     write(tmp_path / "other/hooks/hooks.json", GUARD)
     place.symlink_to(tmp_path / "other")
 
-    assert "a link stands in its place" in judge_plugin(place).refusal
+    assert "a link stands in its place" in evaluate_trust(place).refusal
     place.unlink()
     place.symlink_to(tmp_path / "nowhere")
     assert lost_plugins() == ["careful"]
@@ -73,11 +73,11 @@ def test_a_part_that_is_gone_is_a_change(
     write(plugin / "commands/a.md", "Do it.")
     installer.add(str(plugin), (), yes)
     shutil.rmtree(place / "hooks")
-    assert "hooks/hooks.json" in judge_plugin(place).refusal
+    assert "hooks/hooks.json" in evaluate_trust(place).refusal
 
     shutil.rmtree(plugin / "hooks")
     installer.update((), yes)
-    assert judge_plugin(place).refusal == ""
+    assert evaluate_trust(place).refusal == ""
 
 
 def test_a_person_s_own_link_is_theirs(place: Path, plugin: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_killed_addition_is_refused_or_as_it_was_agreed_to(
     # Theirs without an agreement it would be whatever became of it.
     assert all(own.refusal or own.contents for own in own_plugins())
     installer.add(str(plugin), (), yes, force=True)
-    assert judge_plugin(place).contents
+    assert evaluate_trust(place).contents
     assert lost_plugins() == []
 
 
@@ -138,7 +138,7 @@ def test_an_update_that_fails_leaves_what_was_agreed_to(
     monkeypatch.setattr(FetchedFolders, "put", full)
     with pytest.raises(OSError, match="full"):
         installer.update((), yes)
-    assert judge_plugin(place).refusal == ""
+    assert evaluate_trust(place).refusal == ""
 
 
 def test_all_that_a_server_is_started_with_is_shown(

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.fetched.lock import FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.plugins.details import list_plugins, show_plugin
@@ -63,9 +63,9 @@ def plugin(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def installer(places: Places) -> PluginInstaller:
+def installer(dirs: AppDirs) -> PluginInstaller:
     """The one of the person's own folder."""
-    return PluginInstaller.of(places)
+    return PluginInstaller.of(dirs)
 
 
 def make(folder: Path, files: Mapping[str, str]) -> Path:
@@ -84,23 +84,23 @@ def refusals() -> dict[str, str]:
 
 
 def test_a_plugin_is_added_with_what_a_person_agreed_to(
-    installer: PluginInstaller, plugin: Path, places: Places
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs
 ) -> None:
     person = Person()
     installer.add(str(plugin), (), person)
 
-    told = [(each.kind, each.name, each.detail) for each in person.seen[0].gained]
-    assert told == [
+    reported = [(each.kind, each.name, each.detail) for each in person.seen[0].gained]
+    assert reported == [
         ("agent", "critic", "tools: read_file"),
         ("command", "/fix", "runs: git diff; unasked: Bash(git:*)"),
         ("hook", "PreToolUse Bash", f"runs: {DENY}"),
         ("server", "clock", "starts: uvx ${TOKEN}; gets your TOKEN"),
         ("skill", "tides", "Knows the tides."),
     ]
-    (shown,) = list_plugins(places)
+    (shown,) = list_plugins(dirs)
     assert (shown.name, shown.level, shown.state) == ("careful", "added", "used")
     assert shown.source == str(plugin)
-    modules = read_mapping(places.home / "settings.yaml")["modules"]
+    modules = read_mapping(dirs.home / "settings.yaml")["modules"]
     assert modules == {
         "hooks": [{"module": "hooks-shell"}],
         "tools": [{"module": "tool-skills"}, {"module": "tool-mcp"}],
@@ -108,15 +108,15 @@ def test_a_plugin_is_added_with_what_a_person_agreed_to(
 
 
 def test_without_a_yes_nothing_is_there(
-    installer: PluginInstaller, plugin: Path, places: Places
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs
 ) -> None:
     with pytest.raises(AmplifierError, match="Nobody agreed"):
         installer.add(str(plugin), (), Person(says=False))
 
-    assert list_plugins(places) == []
+    assert list_plugins(dirs) == []
     assert TrustStore.in_home().list() == ()
-    assert not (places.home / "settings.yaml").exists()
-    assert not (places.home / "plugins/careful").exists()
+    assert not (dirs.home / "settings.yaml").exists()
+    assert not (dirs.home / "plugins/careful").exists()
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_without_a_yes_nothing_is_there(
     [("deny.sh", "exit 0\n"), ("hooks/more.sh", "rm x\n"), ("new.md", "x")],
 )
 def test_a_plugin_that_changed_since_is_refused(
-    installer: PluginInstaller, plugin: Path, places: Places, name: str, text: str
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs, name: str, text: str
 ) -> None:
     installer.add(str(plugin), (), Person())
     assert refusals() == {"careful": ""}
 
-    write(places.home / "plugins/careful" / name, text)
+    write(dirs.home / "plugins/careful" / name, text)
     assert f"'{name}'" in refusals()["careful"]
-    assert show_plugin("careful", places).state == "refused"
+    assert show_plugin("careful", dirs).state == "refused"
 
     person = Person()
     installer.update((), person)
@@ -192,12 +192,12 @@ def test_no_list_of_texts_hides_a_script_that_changed(
 
 
 def test_a_removed_plugin_leaves_nothing(
-    installer: PluginInstaller, plugin: Path, places: Places
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs
 ) -> None:
     installer.add(str(plugin), (), Person())
     installer.remove("careful")
 
-    assert list_plugins(places) == []
+    assert list_plugins(dirs) == []
     assert TrustStore.in_home().list() == ()
     with pytest.raises(ConfigError, match="no such plugin is installed"):
         installer.remove("careful")
@@ -237,35 +237,35 @@ def test_an_update_that_was_killed_is_asked_about_anew(
 
 
 def test_a_name_is_taken_once(
-    installer: PluginInstaller, plugin: Path, tmp_path: Path, places: Places
+    installer: PluginInstaller, plugin: Path, tmp_path: Path, dirs: AppDirs
 ) -> None:
     installer.add(str(plugin), (), Person())
     other = make(tmp_path / "other", {**FILES, "deny.sh": "exit 0\n"})
     with pytest.raises(ConfigError, match="amplifier plugin update careful"):
         installer.add(str(other), (), Person())
 
-    write(places.home / "plugins/mine/commands/a.md", "Mine.")
+    write(dirs.home / "plugins/mine/commands/a.md", "Mine.")
     make(tmp_path / "mine", {"commands/a.md": "Not mine."})
     with pytest.raises(ConfigError, match="it is there already"):
         installer.add(str(tmp_path / "mine"), (), Person())
-    assert (places.home / "plugins/mine/commands/a.md").read_text() == "Mine."
+    assert (dirs.home / "plugins/mine/commands/a.md").read_text() == "Mine."
 
 
 @pytest.mark.process
 def test_a_repository_is_noted_with_its_commit(
-    installer: PluginInstaller, tmp_path: Path, places: Places
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs
 ) -> None:
     first = commit(tmp_path / "repo", FILES)
     installer.add(f"git+file://{tmp_path}/repo", (), Person())
-    assert show_plugin("careful", places).commit == first
+    assert show_plugin("careful", dirs).commit == first
 
     second = commit(tmp_path / "repo", {"deny.sh": "exit 1\n"})
     installer.update((), Person())
-    assert show_plugin("careful", places).commit == second
+    assert show_plugin("careful", dirs).commit == second
 
 
 def test_a_marketplace_offers_plugins_by_name(
-    installer: PluginInstaller, tmp_path: Path, places: Places
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs
 ) -> None:
     root = market(
         tmp_path / "market",
@@ -280,14 +280,14 @@ def test_a_marketplace_offers_plugins_by_name(
         installer.add(str(root), ("carefull",), Person())
 
     installer.add(str(root), ("tide_table",), Person())
-    shown = show_plugin("tide-table", places)
+    shown = show_plugin("tide-table", dirs)
     assert (shown.version, [each.name for each in shown.abilities]) == ("2", ["tides"])
     assert [change.is_changed for change in installer.update((), Person())] == [False]
 
 
 @pytest.mark.process
 def test_a_published_marketplace_s_entries_need_not_all_work(
-    installer: PluginInstaller, tmp_path: Path, places: Places
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs
 ) -> None:
     lua: JSONValue = {"name": "lua", "strict": False, "lspServers": {"lua": {}}}
     root = market(
@@ -300,7 +300,7 @@ def test_a_published_marketplace_s_entries_need_not_all_work(
     make(root / "plugins/careful", FILES)
 
     installer.add(str(root), ("Explanatory Output Style",), Person())
-    assert show_plugin("explanatory-output-style", places).state == "used"
+    assert show_plugin("explanatory-output-style", dirs).state == "used"
     with pytest.raises(ConfigError, match="its source is none of a folder"):
         installer.add(str(root), ("npm",), Person())
     with pytest.raises(ConfigError, match="nothing that works here, only lspServers"):
@@ -318,14 +318,14 @@ def test_a_large_marketplace_is_listed_apart(
 
 @pytest.mark.process
 def test_a_marketplace_may_name_a_repository_of_its_own(
-    installer: PluginInstaller, tmp_path: Path, places: Places
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs
 ) -> None:
     own = commit(tmp_path / "repo", FILES)
     source: JSONValue = {"source": "url", "url": f"file://{tmp_path}/repo", "sha": own}
     root = market(tmp_path / "market", {"name": "careful", "source": source})
 
     installer.add(str(root), (), Person())
-    assert show_plugin("careful", places).commit == own
+    assert show_plugin("careful", dirs).commit == own
 
 
 @pytest.mark.process
@@ -343,24 +343,24 @@ def test_a_marketplace_s_repository_is_shown(
 
 
 def test_an_entry_that_is_all_of_a_plugin_leaves_the_rest_out(
-    installer: PluginInstaller, tmp_path: Path, places: Places
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs
 ) -> None:
     root = market(
         make(tmp_path / "market", {**FILES, "skills/x/SKILL.md": SKILL}),
         {"name": "x", "source": "./", "strict": False, "skills": ["./skills/x"]},
     )
     installer.add(str(root), (), Person())
-    kinds = [each.kind for each in show_plugin("x", places).abilities]
+    kinds = [each.kind for each in show_plugin("x", dirs).abilities]
     assert kinds == ["skill"]
-    assert not (places.home / "plugins/x/hooks/hooks.json").exists()
+    assert not (dirs.home / "plugins/x/hooks/hooks.json").exists()
 
 
 @pytest.mark.parametrize("files", [{"SKILL.md": SKILL}, {"tides/SKILL.md": SKILL}])
 def test_a_folder_of_skills_is_a_plugin(
-    installer: PluginInstaller, tmp_path: Path, places: Places, files: dict[str, str]
+    installer: PluginInstaller, tmp_path: Path, dirs: AppDirs, files: dict[str, str]
 ) -> None:
     installer.add(str(make(tmp_path / "sea", files)), (), Person())
-    shown = show_plugin("sea", places)
+    shown = show_plugin("sea", dirs)
     assert [(each.kind, each.name) for each in shown.abilities] == [("skill", "tides")]
 
 
@@ -441,14 +441,14 @@ def test_no_server_is_left_out_of_what_is_shown(
 
 
 def test_what_waits_or_was_put_aside_is_no_plugin(
-    installer: PluginInstaller, plugin: Path, places: Places
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs
 ) -> None:
     with installer.look(str(plugin)):
         assert own_plugins() == []
     for name in (".staged-1a2b3c4d", ".old-1a2b3c4d-careful", ".removed-1-careful"):
-        make(places.home / "plugins" / name, FILES)
+        make(dirs.home / "plugins" / name, FILES)
     assert own_plugins() == []
-    assert list_plugins(places) == []
+    assert list_plugins(dirs) == []
 
 
 def test_a_broken_hook_is_refused_before_anybody_is_asked(
@@ -461,17 +461,17 @@ def test_a_broken_hook_is_refused_before_anybody_is_asked(
     assert person.seen == []
 
 
-def test_a_project_s_plugin_is_listed_and_not_read(places: Places) -> None:
-    make(places.root / ".amplifier/plugins/evil", FILES)
-    (shown,) = list_plugins(places)
+def test_a_project_s_plugin_is_listed_and_not_read(dirs: AppDirs) -> None:
+    make(dirs.root / ".amplifier/plugins/evil", FILES)
+    (shown,) = list_plugins(dirs)
     assert (shown.level, shown.state, shown.abilities) == ("project", "waiting", ())
     assert "amplifier trust" in shown.reason
 
 
 def test_a_damaged_lock_file_changes_nothing(
-    installer: PluginInstaller, plugin: Path, places: Places
+    installer: PluginInstaller, plugin: Path, dirs: AppDirs
 ) -> None:
-    write(places.home / "plugins.lock", '{"version": "0"}').chmod(0o600)
+    write(dirs.home / "plugins.lock", '{"version": "0"}').chmod(0o600)
     with pytest.raises(ConfigError, match="install the plugins anew"):
         installer.add(str(plugin), (), Person())
-    assert not (FetchedLock(places.home, "plugins").folder / "plugins/careful").exists()
+    assert not (FetchedLock(dirs.home, "plugins").folder / "plugins/careful").exists()

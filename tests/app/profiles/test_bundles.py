@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.collections.installation import CollectionInstaller
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
@@ -71,16 +71,16 @@ def acme(folder: Path, root: str = ROOT) -> Path:
     return folder
 
 
-def made(places: Places, name: str | None, **chosen: str) -> Composition:
+def made(dirs: AppDirs, name: str | None, **chosen: str) -> Composition:
     profile = None if name is None else f"bundle:{name}"
-    return compose(PlanOptions(profile=profile, **chosen), places, installed=INSTALLED)  # type: ignore[arg-type]
+    return compose(PlanOptions(profile=profile, **chosen), dirs, installed=INSTALLED)  # type: ignore[arg-type]
 
 
 def shown(composition: Composition) -> str:
     """Return what the agent is shown before its instruction."""
     assert composition.profile is not None
     loader = MentionLoader(
-        MentionResolver(composition.places, composition.collections), MentionSettings()
+        MentionResolver(composition.dirs, composition.collections), MentionSettings()
     )
     writer = Writer(composition.profile.folder)
     batch = loader.load(composition.instruction or "", writer, ContentDeduplicator())
@@ -91,9 +91,9 @@ def shown(composition: Composition) -> str:
 
 
 def test_a_bundle_is_merged_over_what_it_includes(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
-    composition = made(places, str(acme(tmp_path / "lib")))
+    composition = made(dirs, str(acme(tmp_path / "lib")))
     plan = composition.plan
     agents = plan.pop("agents")  # type: ignore[attr-defined]  # a plan of its own
     assert plan == {
@@ -133,29 +133,29 @@ def test_a_bundle_is_merged_over_what_it_includes(
 
 
 def test_agent_is_shown_files_of_all_and_told_last_body(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     folder = acme(tmp_path / "lib")
-    composition = made(places, str(folder))
+    composition = made(dirs, str(folder))
     assert (composition.instruction or "").endswith("\n\nYou work for Acme.")
     text = shown(composition)
     assert "House rules." in text
     assert "Write small." in text
     write(folder / "bundle.md", ROOT.replace("You work for Acme.\n", ""))
-    inherited = made(places, str(folder))
+    inherited = made(dirs, str(folder))
     assert (inherited.instruction or "").endswith("You take notes. See @./rules.md")
     assert "Write small." in shown(inherited)
 
 
-def test_two_bundles_may_include_the_same(places: Places) -> None:
+def test_two_bundles_may_include_the_same(dirs: AppDirs) -> None:
     write(
-        places.home / "bundles/base.yaml",
+        dirs.home / "bundles/base.yaml",
         "tools: [tool-a]\ncontext: {include: [base.txt]}\n",
     )
-    write(places.home / "bundles/base.txt", "Base.")
-    write(places.home / "bundles/one.yaml", "includes: [base]\n")
-    write(places.home / "bundles/two.md", "---\nincludes: [base, one]\n---\nTwo.")
-    composition = made(places, "two")
+    write(dirs.home / "bundles/base.txt", "Base.")
+    write(dirs.home / "bundles/one.yaml", "includes: [base]\n")
+    write(dirs.home / "bundles/two.md", "---\nincludes: [base, one]\n---\nTwo.")
+    composition = made(dirs, "two")
     assert composition.profile is not None
     assert [file.name for file in composition.profile.chain] == [
         "bundle:base",
@@ -165,77 +165,75 @@ def test_two_bundles_may_include_the_same(places: Places) -> None:
     assert (composition.instruction or "").count("base.txt") == 1
 
 
-def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
+def test_bundles_of_one_name_keep_their_own_files(dirs: AppDirs) -> None:
     for name in ("a", "b"):
         write(
-            places.home / f"bundles/{name}/bundle.yaml",
+            dirs.home / f"bundles/{name}/bundle.yaml",
             "bundle: {name: same}\ncontext: {include: [own.md]}\n",
         )
-        write(places.home / f"bundles/{name}/own.md", f"Of {name}.")
-    write(places.home / "bundles/both.yaml", "includes: [a, b]\n")
-    text = shown(made(places, "both"))
+        write(dirs.home / f"bundles/{name}/own.md", f"Of {name}.")
+    write(dirs.home / "bundles/both.yaml", "includes: [a, b]\n")
+    text = shown(made(dirs, "both"))
     assert "Of a." in text
     assert "Of b." in text
 
 
 def test_bundle_that_includes_own_name_means_next_weaker_one(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    own = write(
-        places.home / "bundles/dev.yaml", "includes: [dev]\ntools: [tool-own]\n"
-    )
+    own = write(dirs.home / "bundles/dev.yaml", "includes: [dev]\ntools: [tool-own]\n")
     with pytest.raises(ConfigError, match="names itself, and there is no weaker one"):
-        made(places, "dev")
-    added = write(places.home / "lib/base.yaml", "tools: [tool-base]\n")
-    write(places.home / "settings.yaml", f"bundle: {{added: {{dev: {added}}}}}\n")
+        made(dirs, "dev")
+    added = write(dirs.home / "lib/base.yaml", "tools: [tool-base]\n")
+    write(dirs.home / "settings.yaml", f"bundle: {{added: {{dev: {added}}}}}\n")
     tools = [{"module": "tool-base"}, {"module": "tool-own"}]
-    assert made(places, "dev").plan["tools"] == tools
+    assert made(dirs, "dev").plan["tools"] == tools
     own.unlink()
-    assert made(places, "dev").plan["tools"] == tools[:1]
+    assert made(dirs, "dev").plan["tools"] == tools[:1]
 
 
-def test_excluded_is_taken_out_of_what_is_included(places: Places) -> None:
-    write(places.home / "bundles/base.yaml", "tools: [tool-a, tool-b]\n")
+def test_excluded_is_taken_out_of_what_is_included(dirs: AppDirs) -> None:
+    write(dirs.home / "bundles/base.yaml", "tools: [tool-a, tool-b]\n")
     write(
-        places.home / "bundles/dev.yaml",
+        dirs.home / "bundles/dev.yaml",
         "includes: [base]\nexclude: {tools: [tool-a]}\n",
     )
-    assert made(places, "dev").plan["tools"] == [{"module": "tool-b"}]
+    assert made(dirs, "dev").plan["tools"] == [{"module": "tool-b"}]
 
 
 # -- which one is used
 
 
 def test_stronger_scope_decides_between_bundle_and_profile(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places.home / "bundles/crate.md", "Of the bundle.")
+    write(dirs.home / "bundles/crate.md", "Of the bundle.")
     write(
-        places.home / "profiles/dev.md",
+        dirs.home / "profiles/dev.md",
         "---\nprofile: {name: dev}\n---\nOf the profile.",
     )
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "bundle: {active: crate}\nprofile: {active: dev, default: dev}\n",
     )
-    assert made(places, None).instruction == "Of the bundle."
-    assert places.project is not None
-    write(places.project / "settings.yaml", "profile: {active: dev}\n")
-    trust(places, "settings")
-    assert made(places, None).instruction == "Of the profile."
+    assert made(dirs, None).instruction == "Of the bundle."
+    assert dirs.project is not None
+    write(dirs.project / "settings.yaml", "profile: {active: dev}\n")
+    trust(dirs, "settings")
+    assert made(dirs, None).instruction == "Of the profile."
     assert (
-        compose(PlanOptions(profile="dev"), places, installed=INSTALLED).instruction
+        compose(PlanOptions(profile="dev"), dirs, installed=INSTALLED).instruction
         == "Of the profile."
     )
 
 
-def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
+def test_every_session_gets_a_bundle_below_its_profile(dirs: AppDirs) -> None:
     write(
-        places.home / "bundles/house.md",
+        dirs.home / "bundles/house.md",
         "---\ntools: [{module: tool-a, config: {x: 1}}]\n---\nKeep it short.",
     )
-    write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
-    plain = made(places, None)
+    write(dirs.home / "settings.yaml", "bundle: {app: [house]}\n")
+    plain = made(dirs, None)
     assert plain.plan["tools"] == [
         {"module": "tool-a", "config": {"x": 1}},
         {"module": "tool-filesystem"},
@@ -244,17 +242,15 @@ def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
     assert plain.instruction == "Keep it short."
     text = "---\nsession: {orchestrator: loop-basic, context: context-simple}\nagents: none\n"
     write(
-        places.home / "profiles/dev.md",
+        dirs.home / "profiles/dev.md",
         text + "tools: [{module: tool-a, config: {x: 2}}]\n---\nDevelop.",
     )
-    profiled = compose(PlanOptions(profile="dev"), places, installed=INSTALLED)
+    profiled = compose(PlanOptions(profile="dev"), dirs, installed=INSTALLED)
     assert profiled.plan["tools"] == [{"module": "tool-a", "config": {"x": 2}}]
     assert profiled.instruction == "Keep it short.\n\nDevelop."
     assert "agents" not in profiled.plan
-    write(places.home / "bundles/dev.md", "Of the bundle.")
-    assert made(places, "dev").plan["tools"] == [
-        {"module": "tool-a", "config": {"x": 1}}
-    ]
+    write(dirs.home / "bundles/dev.md", "Of the bundle.")
+    assert made(dirs, "dev").plan["tools"] == [{"module": "tool-a", "config": {"x": 1}}]
 
 
 @pytest.mark.parametrize(
@@ -263,15 +259,15 @@ def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
     ids=["named", "none", "all"],
 )
 def test_agents_of_bundle_join_those_that_profile_chooses(
-    places: Places, choice: str, expected: set[str]
+    dirs: AppDirs, choice: str, expected: set[str]
 ) -> None:
-    write(places.home / "agents/other.md", "Other.")
+    write(dirs.home / "agents/other.md", "Other.")
     text = "agents: {include: [other], inline: {helper: {description: x}}}\n"
-    write(places.home / "bundles/house.yaml", text)
-    write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
-    write(places.home / "profiles/dev.md", f"---\nagents: {choice}\n---\n")
+    write(dirs.home / "bundles/house.yaml", text)
+    write(dirs.home / "settings.yaml", "bundle: {app: [house]}\n")
+    write(dirs.home / "profiles/dev.md", f"---\nagents: {choice}\n---\n")
     agents = (
-        compose(PlanOptions(profile="dev"), places, installed=INSTALLED).plan.get(
+        compose(PlanOptions(profile="dev"), dirs, installed=INSTALLED).plan.get(
             "agents"
         )
         or {}
@@ -281,30 +277,29 @@ def test_agents_of_bundle_join_those_that_profile_chooses(
 
 
 def test_a_bundle_is_added_from_a_path_with_dollar_signs(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     write(tmp_path / "a$$b${HOME}/bundle.yaml", "bundle: {name: odd}\n")
-    add_bundle(places, str(tmp_path / "a$$b${HOME}"))
+    add_bundle(dirs, str(tmp_path / "a$$b${HOME}"))
     assert (
-        ProfileLibrary.of(places).find("odd", "bundle").path.parent.name
-        == "a$$b${HOME}"
+        ProfileLibrary.of(dirs).find("odd", "bundle").path.parent.name == "a$$b${HOME}"
     )
 
 
 # -- mistakes
 
 
-def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> None:
+def test_a_circle_through_a_link_is_a_circle(dirs: AppDirs, tmp_path: Path) -> None:
     folder = write(tmp_path / "lib/a.yaml", "includes: [./self/a.yaml]\n").parent
     (folder / "self").symlink_to(".")
     with pytest.raises(
         ConfigError, match="a -> a: bundles include each other in a cycle"
     ):
-        made(places, str(folder / "a.yaml"))
+        made(dirs, str(folder / "a.yaml"))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("spawn:", "spwan:", "line 13, spwan: unknown; did you mean 'spawn'?"),
         ("version:", "versoin:", "line 2, bundle.versoin: unknown"),
@@ -354,16 +349,16 @@ def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> 
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
-    places: Places, tmp_path: Path, old: str, new: str, told: str
+    dirs: AppDirs, tmp_path: Path, old: str, new: str, reported: str
 ) -> None:
     folder = acme(tmp_path / "lib", ROOT.replace(old, new))
-    with pytest.raises(ConfigError, match=told) as raised:
-        made(places, str(folder))
+    with pytest.raises(ConfigError, match=reported) as raised:
+        made(dirs, str(folder))
     assert raised.value.problems
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "reported"),
     [
         ("a.md", b"\xff", "not UTF-8"),
         ("a.yaml", b"- a", "a mapping; got list"),
@@ -372,23 +367,23 @@ def test_what_is_wrong_is_told_with_its_place(
     ids=["encoding", "list", "front matter"],
 )
 def test_an_unreadable_file_is_told(
-    places: Places, tmp_path: Path, name: str, text: bytes, told: str
+    dirs: AppDirs, tmp_path: Path, name: str, text: bytes, reported: str
 ) -> None:
     (tmp_path / name).write_bytes(text)
-    with pytest.raises(ConfigError, match=told):
-        made(places, str(tmp_path / name))
+    with pytest.raises(ConfigError, match=reported):
+        made(dirs, str(tmp_path / name))
 
 
-def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
-    write(places.home / "bundles/crate.md", "x")
+def test_an_unknown_name_is_told_with_the_nearest(dirs: AppDirs) -> None:
+    write(dirs.home / "bundles/crate.md", "x")
     with pytest.raises(ConfigError, match="did you mean 'crate'"):
-        made(places, "crat")
+        made(dirs, "crat")
     with pytest.raises(ConfigError, match="there is no bundle: a file that ends in"):
-        made(places, "./nowhere")
+        made(dirs, "./nowhere")
     with pytest.raises(
         ConfigError, match="a bundle is a file, a folder, or a repository"
     ):
-        ProfileLibrary.of(places).open("some-package", "bundle", places.working_dir)
+        ProfileLibrary.of(dirs).open("some-package", "bundle", dirs.working_dir)
 
 
 @pytest.mark.parametrize(
@@ -403,116 +398,114 @@ def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
     ],
     ids=ascii,
 )
-def test_a_name_that_no_file_can_have_is_told(places: Places, name: str) -> None:
+def test_a_name_that_no_file_can_have_is_told(dirs: AppDirs, name: str) -> None:
     with pytest.raises(ConfigError):
-        made(places, name)
+        made(dirs, name)
 
 
 def test_too_long_a_chain_is_refused(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MAX_FILES, "bundle", 3)
     for number in range(4):
         write(
-            places.home / f"bundles/b{number}.yaml",
+            dirs.home / f"bundles/b{number}.yaml",
             f"includes: [b{number + 1}]\n" if number < 3 else "",
         )
     with pytest.raises(ConfigError, match="more than 3 bundles"):
-        made(places, "b0")
+        made(dirs, "b0")
 
 
 # -- a project's bundles
 
 
-def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
-    assert places.project is not None
-    acme(places.project / "bundles/acme")
-    write(places.project / "bundles/README.md", "No bundle.")
+def test_a_projects_bundle_counts_once_it_is_trusted(dirs: AppDirs) -> None:
+    assert dirs.project is not None
+    acme(dirs.project / "bundles/acme")
+    write(dirs.project / "bundles/README.md", "No bundle.")
     with pytest.raises(ConfigError, match="run 'amplifier trust'"):
-        made(places, "acme")
+        made(dirs, "acme")
     with pytest.raises(ConfigError, match="nobody trusted"):
-        made(places, str(places.project / "bundles/acme"))
-    (untrusted,) = ProfileLibrary.of(places).found("bundle")
+        made(dirs, str(dirs.project / "bundles/acme"))
+    (untrusted,) = ProfileLibrary.of(dirs).found("bundle")
     assert (untrusted.name, untrusted.refusal is None) == ("acme", False)
-    trust(places, "profiles")
-    composition = made(places, "acme")
+    trust(dirs, "profiles")
+    composition = made(dirs, "acme")
     assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
     assert "House rules." in shown(composition)
-    (trusted,) = ProfileLibrary.of(places).found("bundle")
+    (trusted,) = ProfileLibrary.of(dirs).found("bundle")
     assert (trusted.name, trusted.refusal) == ("acme", None)
-    write(places.project / "bundles/acme/agents/helper.md", "Changed.")
+    write(dirs.project / "bundles/acme/agents/helper.md", "Changed.")
     with pytest.raises(ConfigError, match="changed since it was trusted"):
-        made(places, "acme")
+        made(dirs, "acme")
 
 
 def test_project_bundle_includes_nothing_untrusted(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    assert places.project is not None
-    write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
-    write(places.project / "bundles/dev.yaml", "includes: [../../evil.yaml]\n")
-    trust(places, "profiles")
+    assert dirs.project is not None
+    write(dirs.root / "evil.yaml", "hooks: [hooks-evil]\n")
+    write(dirs.project / "bundles/dev.yaml", "includes: [../../evil.yaml]\n")
+    trust(dirs, "profiles")
     with pytest.raises(
         ConfigError, match=r"must stand in its folder \.amplifier to be trusted"
     ):
-        made(places, "dev")
+        made(dirs, "dev")
     write(
-        places.project / "settings.yaml",
+        dirs.project / "settings.yaml",
         "bundle: {added: {evil: ./evil.yaml}, active: evil}\n",
     )
-    trust(places, "settings")
+    trust(dirs, "settings")
     with pytest.raises(
         ConfigError, match=r"must stand in its folder \.amplifier to be trusted"
     ):
-        made(places, None)
+        made(dirs, None)
 
 
 @pytest.mark.parametrize(
     "written", ["../../evil.yaml", "{}", "file:{}"], ids=["relative", "absolute", "URL"]
 )
 def test_no_spelling_lets_project_bundle_reach_untrusted_files(
-    places: Places, written: str
+    dirs: AppDirs, written: str
 ) -> None:
-    assert places.project is not None
-    evil = write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
+    assert dirs.project is not None
+    evil = write(dirs.root / "evil.yaml", "hooks: [hooks-evil]\n")
     address = written.format(evil.as_uri() if written == "{}" else evil)
-    write(places.project / "bundles/dev.yaml", f"includes: ['{address}']\n")
-    trust(places, "profiles")
+    write(dirs.project / "bundles/dev.yaml", f"includes: ['{address}']\n")
+    trust(dirs, "profiles")
     with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier"):
-        made(places, "dev")
+        made(dirs, "dev")
 
 
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "own"])
 def test_a_collections_bundle_includes_what_came_with_it_alone(
-    places: Places, tmp_path: Path, installed: bool
+    dirs: AppDirs, tmp_path: Path, installed: bool
 ) -> None:
-    collection = (
-        places.home / "collections/acme" if not installed else tmp_path / "acme"
-    )
+    collection = dirs.home / "collections/acme" if not installed else tmp_path / "acme"
     write(collection / "pyproject.toml", '[project]\nname = "acme"\n')
     write(collection / "bundles/dev.yaml", "includes: [../parts/base.yaml]\n")
     write(collection / "bundles/out.yaml", f"includes: ['{tmp_path}/own.yaml']\n")
     write(collection / "parts/base.yaml", "hooks: [hooks-base]\n")
     write(tmp_path / "own.yaml", "hooks: [hooks-own]\n")
     if installed:
-        CollectionInstaller.of(places).install(str(collection))
-    assert "hooks-base" in str(made(places, "acme:bundles/dev").plan["hooks"])
-    assert "hooks-base" in str(made(places, "dev").plan["hooks"])
+        CollectionInstaller.of(dirs).install(str(collection))
+    assert "hooks-base" in str(made(dirs, "acme:bundles/dev").plan["hooks"])
+    assert "hooks-base" in str(made(dirs, "dev").plan["hooks"])
     with pytest.raises(ConfigError, match="leads out of what came with the bundle"):
-        made(places, "out")
+        made(dirs, "out")
 
 
 def test_added_name_may_be_relative_and_use_environment(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dirs: AppDirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUNDLES", str(acme(tmp_path / "lib")))
-    write(places.home / "near.yaml", "tools: [tool-near]\n")
+    write(dirs.home / "near.yaml", "tools: [tool-near]\n")
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "bundle: {added: {far: '${BUNDLES}', near: ./near.yaml}}\n",
     )
-    assert made(places, "near").plan["tools"] == [{"module": "tool-near"}]
-    assert "hooks-quiet" in str(made(places, "far").plan["hooks"])
+    assert made(dirs, "near").plan["tools"] == [{"module": "tool-near"}]
+    assert "hooks-quiet" in str(made(dirs, "far").plan["hooks"])
 
 
 # -- adding
@@ -524,50 +517,50 @@ def repository(folder: Path) -> str:
     return f"git+file://{folder}@main"
 
 
-def test_a_bundle_is_added_used_and_removed(places: Places, tmp_path: Path) -> None:
-    name, path = add_bundle(places, str(acme(tmp_path / "lib")), every_session=True)
-    assert (name, path) == ("acme", places.home / "settings.yaml")
+def test_a_bundle_is_added_used_and_removed(dirs: AppDirs, tmp_path: Path) -> None:
+    name, path = add_bundle(dirs, str(acme(tmp_path / "lib")), every_session=True)
+    assert (name, path) == ("acme", dirs.home / "settings.yaml")
     assert path.read_text().count(str(tmp_path / "lib")) == 1
-    library = ProfileLibrary.of(places)
+    library = ProfileLibrary.of(dirs)
     added = {"acme": str(tmp_path / "lib")}
     assert (library.added, library.found("bundle")) == (added, [])
-    assert "hooks-quiet" in str(made(places, None).plan["hooks"])
-    add_bundle(places, str(tmp_path / "lib"), every_session=True)
-    assert ProfileLibrary.of(places).settings.read().bundle.app == ("acme",)
+    assert "hooks-quiet" in str(made(dirs, None).plan["hooks"])
+    add_bundle(dirs, str(tmp_path / "lib"), every_session=True)
+    assert ProfileLibrary.of(dirs).settings.read().bundle.app == ("acme",)
     path.write_text(path.read_text() + "  active: acme\n")
-    assert remove_bundle(places, "acme") == path
-    assert ProfileLibrary.of(places).added == {}
-    assert made(places, None).profile is None
-    assert remove_bundle(places, "acme") is None
+    assert remove_bundle(dirs, "acme") == path
+    assert ProfileLibrary.of(dirs).added == {}
+    assert made(dirs, None).profile is None
+    assert remove_bundle(dirs, "acme") is None
 
 
 @pytest.mark.parametrize("name", ["a:b", ".a", "/a"])
 def test_a_name_that_would_mean_something_else_is_refused(
-    places: Places, tmp_path: Path, name: str
+    dirs: AppDirs, tmp_path: Path, name: str
 ) -> None:
     with pytest.raises(ConfigError, match="give another one with --name"):
-        add_bundle(places, str(acme(tmp_path / "lib")), name=name)
+        add_bundle(dirs, str(acme(tmp_path / "lib")), name=name)
 
 
 @pytest.mark.process
 def test_a_repository_is_fetched_when_it_is_added_and_pinned(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     address = repository(acme(tmp_path / "lib"))
     with pytest.raises(ConfigError, match="was never fetched"):
-        made(places, address)
-    assert add_bundle(places, address, name="crate")[0] == "crate"
-    composition = made(places, "crate")
+        made(dirs, address)
+    assert add_bundle(dirs, address, name="crate")[0] == "crate"
+    composition = made(dirs, "crate")
     assert "House rules." in shown(composition)
     assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
     write(tmp_path / "lib/behaviors/quiet.yaml", "hooks: [hooks-loud]\n")
-    assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
+    assert "hooks-quiet" in str(made(dirs, "crate").plan["hooks"])
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("form", ["{path}", "file:{path}", "{uri}", "git+{folder}"])
 def test_what_was_fetched_includes_only_what_came_with_it(
-    places: Places, tmp_path: Path, form: str
+    dirs: AppDirs, tmp_path: Path, form: str
 ) -> None:
     own = write(tmp_path / "own/bundle.yaml", "hooks: [hooks-own]\n")
     commit(own.parent, {})
@@ -576,28 +569,28 @@ def test_what_was_fetched_includes_only_what_came_with_it(
         acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", f'"{address}"'))
     )
     with pytest.raises(AmplifierError, match="leads out of what came with the bundle"):
-        add_bundle(places, source)
-    assert not (places.home / "settings.yaml").exists()
-    assert SourceCache.of(places).pins.all() == []
+        add_bundle(dirs, source)
+    assert not (dirs.home / "settings.yaml").exists()
+    assert SourceCache.of(dirs).pins.all() == []
 
 
 @pytest.mark.process
 def test_what_was_fetched_shows_no_file_of_persons_own_bundles(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     text = "bundle: {name: lib}\ncontext: {include: ['house:private.md']}\n"
     write(tmp_path / "lib/bundle.yaml", text)
     address = repository(tmp_path / "lib")
-    write(places.home / "bundles/house/private.md", "Private.")
+    write(dirs.home / "bundles/house/private.md", "Private.")
     write(
-        places.home / "bundles/house/bundle.yaml",
+        dirs.home / "bundles/house/bundle.yaml",
         f"includes: ['{address}']\ncontext: {{include: [private.md]}}\n",
     )
-    SourceCache.of(places).open(read_repository(address))
+    SourceCache.of(dirs).open(read_repository(address))
     with pytest.raises(
         ConfigError, match=r"context.include\[0\]: there is no 'house:private.md'"
     ):
-        made(places, "house")
+        made(dirs, "house")
 
 
 # -- bringing up to date
@@ -611,39 +604,39 @@ def read_repository(address: str) -> GitLocation:
 
 @pytest.mark.process
 def test_bundle_is_brought_up_to_date_with_all_that_it_includes(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     part = repository(acme(tmp_path / "part"))
-    write(places.home / "bundles/own.yaml", f"includes: ['{part}']\n")
-    add_bundle(places, part, name="part")
+    write(dirs.home / "bundles/own.yaml", f"includes: ['{part}']\n")
+    add_bundle(dirs, part, name="part")
     commit(tmp_path / "part", {"behaviors/quiet.yaml": "hooks: [hooks-loud]\n"})
-    assert refresh_bundles(places, ["own"]).changes[0].is_changed
-    assert "hooks-quiet" in str(made(places, "own").plan["hooks"])
+    assert refresh_bundles(dirs, ["own"]).changes[0].is_changed
+    assert "hooks-quiet" in str(made(dirs, "own").plan["hooks"])
 
-    (change,) = refresh_bundles(places).pin()
+    (change,) = refresh_bundles(dirs).pin()
     assert (change.source, change.is_changed) == (part, True)
-    assert "hooks-loud" in str(made(places, "own").plan["hooks"])
-    assert not refresh_bundles(places, ["part"]).changes[0].is_changed
+    assert "hooks-loud" in str(made(dirs, "own").plan["hooks"])
+    assert not refresh_bundles(dirs, ["part"]).changes[0].is_changed
 
 
 @pytest.mark.process
 def test_a_bundle_that_is_not_sound_any_more_changes_nothing(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     address = repository(acme(tmp_path / "lib"))
-    add_bundle(places, address, name="crate")
+    add_bundle(dirs, address, name="crate")
     commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hoks: []\n"})
     with pytest.raises(ConfigError, match="did you mean 'hooks'"):
-        refresh_bundles(places)
-    assert "hooks-quiet" in str(made(places, "crate").plan["hooks"])
+        refresh_bundles(dirs)
+    assert "hooks-quiet" in str(made(dirs, "crate").plan["hooks"])
 
 
 @pytest.mark.process
 def test_adding_a_bundle_again_leaves_its_commit_pinned(
-    places: Places, tmp_path: Path
+    dirs: AppDirs, tmp_path: Path
 ) -> None:
     address = repository(acme(tmp_path / "lib"))
-    add_bundle(places, address)
+    add_bundle(dirs, address)
     commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hooks: [hooks-loud]\n"})
-    add_bundle(places, address, name="again")
-    assert "hooks-quiet" in str(made(places, "again").plan["hooks"])
+    add_bundle(dirs, address, name="again")
+    assert "hooks-quiet" in str(made(dirs, "again").plan["hooks"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.changes import change, edit
 from amplifier.app.settings.editor import change_settings
 from amplifier.app.settings.layers import Key, read_layer, value_at
@@ -271,40 +271,40 @@ def test_a_package_that_is_missing_is_named(
 # -- a person in an editor
 
 
-def test_what_somebody_else_wrote_meanwhile_is_not_written_over(places: Places) -> None:
-    path = write(places.home / "settings.yaml", "ui: {show_usage: true}\n")
+def test_what_somebody_else_wrote_meanwhile_is_not_written_over(dirs: AppDirs) -> None:
+    path = write(dirs.home / "settings.yaml", "ui: {show_usage: true}\n")
 
     def slowly(text: str) -> str:
-        change("user", ("ui", "show_tool_lines"), value=False, places=places)
+        change("user", ("ui", "show_tool_lines"), value=False, dirs=dirs)
         return text + "# mine\n"
 
     with pytest.raises(AmplifierError, match="changed while it was edited"):
-        edit("user", slowly, places)
+        edit("user", slowly, dirs)
     assert "# mine" not in path.read_text()
     assert "show_tool_lines: false" in path.read_text()
 
 
 def test_editing_project_settings_trusts_no_concurrent_change(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    settings = write(places.root / ".amplifier/settings.yaml", "ui: {}\n")
-    trust(places, "settings")
+    settings = write(dirs.root / ".amplifier/settings.yaml", "ui: {}\n")
+    trust(dirs, "settings")
 
     def slowly(text: str) -> str:
         write(settings.with_name("settings.local.yaml"), "profile: {active: theirs}\n")
         return text + "# mine\n"
 
     with pytest.raises(AmplifierError, match=r"not trusted .*settings\.local\.yaml"):
-        edit("project", slowly, places)
-    assert load_settings(places).layers == ()
+        edit("project", slowly, dirs)
+    assert load_settings(dirs).layers == ()
 
 
-def test_a_damaged_file_can_be_repaired(places: Places) -> None:
-    path = write(places.home / "settings.yaml", "ui: [\n")
-    assert edit("user", lambda _: "ui: {}\n", places) == path
+def test_a_damaged_file_can_be_repaired(dirs: AppDirs) -> None:
+    path = write(dirs.home / "settings.yaml", "ui: [\n")
+    assert edit("user", lambda _: "ui: {}\n", dirs) == path
     assert path.read_text() == "ui: {}\n"
 
 
-def test_a_scope_that_is_none_is_refused(places: Places) -> None:
+def test_a_scope_that_is_none_is_refused(dirs: AppDirs) -> None:
     with pytest.raises(AmplifierError, match="there are session, local, project, user"):
-        change("everybody", ("ui", "show_usage"), value=True, places=places)
+        change("everybody", ("ui", "show_usage"), value=True, dirs=dirs)

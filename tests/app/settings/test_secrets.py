@@ -7,7 +7,7 @@ import stat
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.secrets import SecretStore
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.keyrings import Keyring
@@ -18,19 +18,19 @@ from amplifier_sdk.errors import AmplifierError
 class MemoryKeyring(Keyring):
     """A keyring that keeps what it is given."""
 
-    kept: dict[str, str] = attrs.field(factory=dict)
+    stored: dict[str, str] = attrs.field(factory=dict)
 
     def is_there(self) -> bool:
         return True
 
     def get(self, name: str) -> str | None:
-        return self.kept.get(name)
+        return self.stored.get(name)
 
     def set(self, name: str, value: str) -> None:
-        self.kept[name] = value
+        self.stored[name] = value
 
     def remove(self, name: str) -> None:
-        del self.kept[name]
+        del self.stored[name]
 
 
 @attrs.frozen
@@ -42,9 +42,9 @@ class NoKeyring(Keyring):
 
 
 @pytest.fixture(params=["keyring", "file"])
-def store(request: pytest.FixtureRequest, places: Places) -> SecretStore:
+def store(request: pytest.FixtureRequest, dirs: AppDirs) -> SecretStore:
     keyring = MemoryKeyring() if request.param == "keyring" else NoKeyring()
-    return SecretStore(file=PrivateFile(places.home / "secrets.json"), keyring=keyring)
+    return SecretStore(file=PrivateFile(dirs.home / "secrets.json"), keyring=keyring)
 
 
 def test_what_is_kept_is_found_again(store: SecretStore) -> None:
@@ -101,18 +101,18 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     class Backend(backend.KeyringBackend):  # type: ignore[name-defined,misc]  # keyring has no stubs to subclass by
         priority = 1
         is_locked = False
-        kept: dict[tuple[str, str], str] = {}  # noqa: RUF012  # shared like a system's own
+        stored: dict[tuple[str, str], str] = {}  # noqa: RUF012  # shared like a system's own
 
         def get_password(self, service: str, username: str) -> str | None:
             if self.is_locked:
                 raise errors.KeyringLocked("the person is away")
-            return self.kept.get((service, username))
+            return self.stored.get((service, username))
 
         def set_password(self, service: str, username: str, password: str) -> None:
-            self.kept[service, username] = password
+            self.stored[service, username] = password
 
         def delete_password(self, service: str, username: str) -> None:
-            del self.kept[service, username]
+            del self.stored[service, username]
 
     keyring.set_keyring(Backend())
     try:
@@ -133,5 +133,5 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         keyring.set_keyring(before)
 
 
-def test_the_persons_own_store_is_in_their_folder(places: Places) -> None:
-    assert SecretStore.of(places).file.path == places.home / "secrets.json"
+def test_the_persons_own_store_is_in_their_folder(dirs: AppDirs) -> None:
+    assert SecretStore.of(dirs).file.path == dirs.home / "secrets.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.expansion import expand
 from amplifier.app.settings.layers import Scope, read_key
 from amplifier.app.settings.settings import Settings, load_settings, settings_file
@@ -17,73 +17,73 @@ from tests.app.projects import trust
 from tests.timing import grows_in_proportion
 
 
-def write(places: Places, scope: Scope, text: str, session: Path | None = None) -> Path:
-    path = settings_file(scope, places, session)
+def write(dirs: AppDirs, scope: Scope, text: str, session: Path | None = None) -> Path:
+    path = settings_file(scope, dirs, session)
     assert path is not None
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def load(places: Places, session: Path | None = None, **environment: str) -> Settings:
-    trust(places, "settings")
-    return load_settings(places, session=session, lookup=environment.get)
+def load(dirs: AppDirs, session: Path | None = None, **environment: str) -> Settings:
+    trust(dirs, "settings")
+    return load_settings(dirs, session=session, lookup=environment.get)
 
 
-def problems(places: Places) -> str:
+def problems(dirs: AppDirs) -> str:
     with pytest.raises(ConfigError) as caught:
-        load(places)
+        load(dirs)
     return str(caught.value)
 
 
-def test_without_files_the_defaults_hold(places: Places) -> None:
-    settings = load(places)
+def test_without_files_the_defaults_hold(dirs: AppDirs) -> None:
+    settings = load(dirs)
     assert settings.layers == ()
     assert settings.read().mentions.max_depth == 3
 
 
-def test_the_stronger_scope_wins(places: Places, tmp_path: Path) -> None:
+def test_the_stronger_scope_wins(dirs: AppDirs, tmp_path: Path) -> None:
     write(
-        places,
+        dirs,
         "user",
         "profile: {active: user, default: base}\nui: {show_usage: false}\n",
     )
-    write(places, "project", "profile: {active: project}\n")
-    write(places, "local", "profile: {active: local}\n")
-    write(places, "session", "profile: {active: session}\n", tmp_path / "session")
-    assert load(places).read().profile.active == "local"
-    read = load(places, tmp_path / "session").read()
+    write(dirs, "project", "profile: {active: project}\n")
+    write(dirs, "local", "profile: {active: local}\n")
+    write(dirs, "session", "profile: {active: session}\n", tmp_path / "session")
+    assert load(dirs).read().profile.active == "local"
+    read = load(dirs, tmp_path / "session").read()
     assert read.profile.active == "session"
     assert read.profile.default == "base"
     assert not read.ui.show_usage
 
 
-def test_null_takes_a_value_away(places: Places) -> None:
+def test_null_takes_a_value_away(dirs: AppDirs) -> None:
     write(
-        places,
+        dirs,
         "user",
         "overrides: {tool-bash: {config: {timeout: 5}}}\nui: {show_usage: false}\n",
     )
-    write(places, "project", "overrides: {tool-bash: null}\nui: {show_usage: null}\n")
-    read = load(places).read()
+    write(dirs, "project", "overrides: {tool-bash: null}\nui: {show_usage: null}\n")
+    read = load(dirs).read()
     assert read.overrides == {}
     assert read.ui.show_usage
 
 
-def test_modules_are_merged_by_id_and_instance(places: Places) -> None:
+def test_modules_are_merged_by_id_and_instance(dirs: AppDirs) -> None:
     user = """
     config:
       providers:
         - {module: provider-openai, config: {default_model: a, priority: 1}}
         - {module: provider-openai, id: second, config: {default_model: b}}
     """
-    write(places, "user", user)
+    write(dirs, "user", user)
     write(
-        places,
+        dirs,
         "project",
         "config: {providers: [{module: provider-openai, id: second, config: {default_model: c}}]}\n",
     )
-    assert load(places).values["config"] == {
+    assert load(dirs).values["config"] == {
         "providers": [
             {
                 "module": "provider-openai",
@@ -98,10 +98,10 @@ def test_modules_are_merged_by_id_and_instance(places: Places) -> None:
     }
 
 
-def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None:
-    user = write(places, "user", "# mine\nui:\n  show_usage: true\n")
-    project = write(places, "project", "ui:\n  show_usage: false\n")
-    found = load(places).explain(("ui", "show_usage"))
+def test_a_value_is_explained_by_every_file_that_sets_it(dirs: AppDirs) -> None:
+    user = write(dirs, "user", "# mine\nui:\n  show_usage: true\n")
+    project = write(dirs, "project", "ui:\n  show_usage: false\n")
+    found = load(dirs).explain(("ui", "show_usage"))
     assert [
         (origin.scope, origin.path, origin.line, origin.value) for origin in found
     ] == [
@@ -154,38 +154,38 @@ def test_every_unset_variable_is_named_with_its_place() -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(
-    places: Places, text: str, problem: str
+    dirs: AppDirs, text: str, problem: str
 ) -> None:
-    path = write(places, "user", text)
-    assert problem in problems(places)
-    assert str(path) in problems(places)
+    path = write(dirs, "user", text)
+    assert problem in problems(dirs)
+    assert str(path) in problems(dirs)
 
 
-def test_a_plain_secret_is_refused_without_being_shown(places: Places) -> None:
-    write(places, "user", "overrides: {tool-x: {config: {api_key: sk-123}}}\n")
-    assert "amplifier config secret set" in problems(places)
-    assert "sk-123" not in problems(places)
+def test_a_plain_secret_is_refused_without_being_shown(dirs: AppDirs) -> None:
+    write(dirs, "user", "overrides: {tool-x: {config: {api_key: sk-123}}}\n")
+    assert "amplifier config secret set" in problems(dirs)
+    assert "sk-123" not in problems(dirs)
 
 
-def test_a_file_that_is_no_text_is_named(places: Places) -> None:
-    write(places, "project", "").write_bytes(b"ui: \xff\n")
-    assert "not UTF-8 at byte 4" in problems(places)
+def test_a_file_that_is_no_text_is_named(dirs: AppDirs) -> None:
+    write(dirs, "project", "").write_bytes(b"ui: \xff\n")
+    assert "not UTF-8 at byte 4" in problems(dirs)
 
 
 def test_projects_settings_do_not_count_before_they_are_trusted(
-    places: Places,
+    dirs: AppDirs,
 ) -> None:
-    write(places, "project", "profile: {active: theirs}\n")
-    settings = load_settings(places)
+    write(dirs, "project", "profile: {active: theirs}\n")
+    settings = load_settings(dirs)
     assert settings.withheld is not None
     assert settings.read().profile.active is None
-    assert load(places).read().profile.active == "theirs"
-    write(places, "project", "profile: {active: changed}\n")
-    assert load_settings(places).read().profile.active is None
+    assert load(dirs).read().profile.active == "theirs"
+    write(dirs, "project", "profile: {active: changed}\n")
+    assert load_settings(dirs).read().profile.active is None
 
 
-def test_in_the_home_folder_there_are_no_project_settings(places: Places) -> None:
-    home = Places.find(Path(os.environ["HOME"]))
+def test_in_the_home_folder_there_are_no_project_settings(dirs: AppDirs) -> None:
+    home = AppDirs.find(Path(os.environ["HOME"]))
     assert settings_file("project", home) is None
     assert load_settings(home).layers == ()
 
@@ -203,20 +203,18 @@ def test_a_key_is_read_as_it_is_written(text: str, key: tuple[str | int, ...]) -
     assert read_key(text) == key
 
 
-def test_a_mistake_under_a_key_in_another_language_has_its_line(places: Places) -> None:
-    write(
-        places, "user", "overrides:\n  x y:\n    config: {}\n  ü b:\n    konfig: {}\n"
-    )
+def test_a_mistake_under_a_key_in_another_language_has_its_line(dirs: AppDirs) -> None:
+    write(dirs, "user", "overrides:\n  x y:\n    config: {}\n  ü b:\n    konfig: {}\n")
     with pytest.raises(ConfigError, match=r"line 5, .*konfig: unknown"):
-        load_settings(places)
+        load_settings(dirs)
 
 
 @pytest.mark.figures
-def test_many_mistakes_are_told_in_proportion_to_them(places: Places) -> None:
+def test_many_mistakes_are_told_in_proportion_to_them(dirs: AppDirs) -> None:
     def read(count: int) -> None:
-        write(places, "user", "".join(f"key{number}: 1\n" for number in range(count)))
+        write(dirs, "user", "".join(f"key{number}: 1\n" for number in range(count)))
         with pytest.raises(ConfigError):
-            load_settings(places)
+            load_settings(dirs)
 
     assert grows_in_proportion(read, 50, 500)
 

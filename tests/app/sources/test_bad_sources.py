@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.opened import open_session
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.threads import abandoned
@@ -56,31 +56,31 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def plan(places: Places, gate: None) -> Iterator[JSONObject]:
+def plan(dirs: AppDirs, gate: None) -> Iterator[JSONObject]:
     """A plan with bad modules, and good ones before and after them."""
     folders = {}
     for name, (code, _) in BAD.items():
-        folders[f"tool-b-{name}"] = folder = places.working_dir / f"b-{name}"
+        folders[f"tool-b-{name}"] = folder = dirs.working_dir / f"b-{name}"
         folder.mkdir()
         data = code if isinstance(code, bytes) else code.encode()
         (folder / f"amplifier_module_tool_b_{name}.py").write_bytes(data)
     for name in ("first", "last"):
-        folders[f"tool-b-{name}"] = places.working_dir / name
+        folders[f"tool-b-{name}"] = dirs.working_dir / name
         text = GOOD.replace("fine", name)
-        write(places.working_dir / name / f"amplifier_module_tool_b_{name}.py", text)
-    write(places.working_dir / "toml/pyproject.toml", "[")
+        write(dirs.working_dir / name / f"amplifier_module_tool_b_{name}.py", text)
+    write(dirs.working_dir / "toml/pyproject.toml", "[")
     write(
-        places.working_dir / "missing/pyproject.toml",
+        dirs.working_dir / "missing/pyproject.toml",
         '[project.entry-points."amplifier.modules"]\ntool-b-missing = "gone_b"\n',
     )
     write(
-        places.working_dir / "taken/pyproject.toml",
+        dirs.working_dir / "taken/pyproject.toml",
         '[project.entry-points."amplifier.modules"]\ntool-b-taken = "json"\n',
     )
-    write(places.working_dir / "taken/json.py", GOOD)
-    (places.working_dir / "empty").mkdir()
+    write(dirs.working_dir / "taken/json.py", GOOD)
+    (dirs.working_dir / "empty").mkdir()
     others = {
-        f"tool-b-{name}": places.working_dir / name
+        f"tool-b-{name}": dirs.working_dir / name
         for name in ("toml", "missing", "taken", "empty", "gone")
     }
     tools = {
@@ -111,9 +111,9 @@ def plan(places: Places, gate: None) -> Iterator[JSONObject]:
 
 
 async def test_each_bad_source_is_named_and_the_others_load(
-    places: Places, plan: JSONObject
+    dirs: AppDirs, plan: JSONObject
 ) -> None:
-    async with open_session(composed(plan, places.working_dir)) as opened:
+    async with open_session(composed(plan, dirs.working_dir)) as opened:
         failed = {
             failure.module_id: str(failure) for failure in opened.session.failures
         }
@@ -124,7 +124,7 @@ async def test_each_bad_source_is_named_and_the_others_load(
     expected |= {
         "tool-b-toml": "pyproject.toml",
         "tool-b-missing": "gone_b",
-        "tool-b-taken": str(places.working_dir / "taken/json"),
+        "tool-b-taken": str(dirs.working_dir / "taken/json"),
         "tool-b-empty": "empty",
         "tool-b-gone": "is no folder",
         "tool-b-refused": "git is asked by",

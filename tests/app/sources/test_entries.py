@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.modules.provenance import refresh_modules, resolver_of, trace_module
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources import installers
@@ -28,7 +28,7 @@ from tests.app.repositories import TOOL_FILES, commit
 
 
 def add(
-    places: Places,
+    dirs: AppDirs,
     module: str,
     source: str | None = None,
     *,
@@ -37,11 +37,11 @@ def add(
     agreed: bool = False,
     offline: bool = False,
 ) -> AddedModule:
-    cache = SourceCache.of(places, Git(offline=offline))
+    cache = SourceCache.of(dirs, Git(offline=offline))
     return add_module(
         module,
         source,
-        places=places,
+        dirs=dirs,
         cache=cache,
         agree=lambda *_: agreed,
         kind=kind,
@@ -51,37 +51,37 @@ def add(
 
 @pytest.mark.process
 def test_a_module_of_a_repository_is_pinned_and_named(
-    places: Places, repository: Path
+    dirs: AppDirs, repository: Path
 ) -> None:
     source = f"git+file://{repository}@main"
-    added = add(places, "tool-acme", source)
+    added = add(dirs, "tool-acme", source)
 
     assert (added.source, added.type, added.lacks) == (
         source,
         "tool",
         ("acme-core-that-nobody-has>=1",),
     )
-    assert load_settings(places).values == {
+    assert load_settings(dirs).values == {
         "modules": {"tools": [{"module": "tool-acme", "source": source}]}
     }
-    assert trace_module("tool-acme", resolver=resolver_of(places)).pin is not None
+    assert trace_module("tool-acme", resolver=resolver_of(dirs)).pin is not None
     assert "amplifier_module_tool_acme" not in sys.modules
 
 
 @pytest.mark.process
 def test_adding_it_again_replaces_it(
-    places: Places, repository: Path, tmp_path: Path
+    dirs: AppDirs, repository: Path, tmp_path: Path
 ) -> None:
     for name, text in TOOL_FILES.items():
         write(tmp_path / "tool" / name, text)
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n",
     )
     for source in (f"git+file://{repository}", str(tmp_path / "tool")):
-        add(places, "tool-acme", source)
+        add(dirs, "tool-acme", source)
 
-    assert load_settings(places).values["modules"] == {
+    assert load_settings(dirs).values["modules"] == {
         "tools": [
             {"module": "tool-a"},
             {"module": "tool-acme", "id": "other"},
@@ -90,119 +90,119 @@ def test_adding_it_again_replaces_it(
     }
 
 
-def test_a_project_names_its_own_folders_by_relative_paths(places: Places) -> None:
+def test_a_project_names_its_own_folders_by_relative_paths(dirs: AppDirs) -> None:
     for name, text in TOOL_FILES.items():
-        write(places.root / "tools/acme" / name, text)
-    add(places, "tool-acme", "tools/acme", scope="project")
+        write(dirs.root / "tools/acme" / name, text)
+    add(dirs, "tool-acme", "tools/acme", scope="project")
 
     assert (
-        "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
+        "source: ./tools/acme" in (dirs.root / ".amplifier/settings.yaml").read_text()
     )
-    assert trace_module("tool-acme", resolver=resolver_of(places)).used is not None
+    assert trace_module("tool-acme", resolver=resolver_of(dirs)).used is not None
 
 
 def test_what_a_session_has_once_gets_a_source_alone(
-    places: Places, install_module: InstallModule
+    dirs: AppDirs, install_module: InstallModule
 ) -> None:
     write(
-        places.root / "x/pyproject.toml",
+        dirs.root / "x/pyproject.toml",
         '[project.entry-points."amplifier.modules"]\nmy-loop = "x"\n',
     )
-    add(places, "my-loop", "./x", kind="orchestrator", scope="local")
+    add(dirs, "my-loop", "./x", kind="orchestrator", scope="local")
 
-    assert load_settings(places).values == {"sources": {"my-loop": "./x"}}
+    assert load_settings(dirs).values == {"sources": {"my-loop": "./x"}}
     install_module("acme", "loop-acme", "acme")
     with pytest.raises(ConfigError, match="give --source"):
-        add(places, "loop-acme")
+        add(dirs, "loop-acme")
 
 
-def test_all_that_are_added_and_removed_at_once_are(places: Places) -> None:
+def test_all_that_are_added_and_removed_at_once_are(dirs: AppDirs) -> None:
     names = [f"tool-m{number}" for number in range(6)]
     for name in names:
-        write(places.root / name / "__init__.py", "")
+        write(dirs.root / name / "__init__.py", "")
     with ThreadPoolExecutor(len(names)) as threads:
-        list(threads.map(lambda name: add(places, name, f"./{name}"), names))
-    added = load_settings(places).read().modules.tools
+        list(threads.map(lambda name: add(dirs, name, f"./{name}"), names))
+    added = load_settings(dirs).read().modules.tools
     with ThreadPoolExecutor(3) as threads:
-        list(threads.map(lambda name: remove_module(name, places), names[:3]))
+        list(threads.map(lambda name: remove_module(name, dirs), names[:3]))
 
     assert sorted(entry.module for entry in added) == names
     assert (
-        sorted(entry.module for entry in load_settings(places).read().modules.tools)
+        sorted(entry.module for entry in load_settings(dirs).read().modules.tools)
         == names[3:]
     )
 
 
-def test_a_path_with_dollar_signs_stands_for_itself(places: Places) -> None:
+def test_a_path_with_dollar_signs_stands_for_itself(dirs: AppDirs) -> None:
     for name in ("a$$b", "${HOME}", "$x$"):
-        write(places.root / name / "__init__.py", "")
-        add(places, "tool-x", f"./{name}")
-        used = trace_module("tool-x", resolver=resolver_of(places)).used
+        write(dirs.root / name / "__init__.py", "")
+        add(dirs, "tool-x", f"./{name}")
+        used = trace_module("tool-x", resolver=resolver_of(dirs)).used
         assert used is not None
-        assert str(used.location) == str(places.root / name)
+        assert str(used.location) == str(dirs.root / name)
 
 
-def test_another_source_leaves_the_configuration_of_a_module(places: Places) -> None:
-    write(places.root / "x/__init__.py", "")
+def test_another_source_leaves_the_configuration_of_a_module(dirs: AppDirs) -> None:
+    write(dirs.root / "x/__init__.py", "")
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n",
     )
-    add(places, "tool-x", "./x")
+    add(dirs, "tool-x", "./x")
 
-    entry = {"module": "tool-x", "config": {"a": 1}, "source": str(places.root / "x")}
-    assert load_settings(places).values == {"modules": {"tools": [entry]}}
+    entry = {"module": "tool-x", "config": {"a": 1}, "source": str(dirs.root / "x")}
+    assert load_settings(dirs).values == {"modules": {"tools": [entry]}}
 
 
-def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
+def test_an_id_that_suggests_no_type_needs_one(dirs: AppDirs) -> None:
     with pytest.raises(ConfigError, match="give --type"):
-        add(places, "strange", "./x")
+        add(dirs, "strange", "./x")
 
 
 @pytest.mark.process
 def test_source_without_module_is_refused_and_nothing_changes(
-    places: Places, repository: Path
+    dirs: AppDirs, repository: Path
 ) -> None:
     (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
     commit(repository, {"pyproject.toml": ""})
 
     with pytest.raises(ModuleNotFoundError):
-        add(places, "tool-acme", f"git+file://{repository}")
-    assert load_settings(places).values == {}
-    assert SourceCache.of(places).pins.all() == []
+        add(dirs, "tool-acme", f"git+file://{repository}")
+    assert load_settings(dirs).values == {}
+    assert SourceCache.of(dirs).pins.all() == []
 
 
-def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
+def test_a_module_is_taken_out_of_every_scope(dirs: AppDirs) -> None:
     write(
-        places.home / "settings.yaml",
+        dirs.home / "settings.yaml",
         "modules: {tools: [{module: tool-acme}, {module: tool-b}]}\n",
     )
     write(
-        places.root / ".amplifier/settings.yaml",
+        dirs.root / ".amplifier/settings.yaml",
         "sources: {tool-acme: ./x, tool-b: ./b}\n",
     )
-    trust(places, "settings")
-    removed = remove_module("tool-acme", places)
+    trust(dirs, "settings")
+    removed = remove_module("tool-acme", dirs)
 
     assert [key for _, key in removed] == [
         ("sources", "tool-acme"),
         ("modules", "tools", 0),
     ]
-    assert load_settings(places).values == {
+    assert load_settings(dirs).values == {
         "modules": {"tools": [{"module": "tool-b"}]},
         "sources": {"tool-b": "./b"},
     }
     for scope, match in ((None, "no settings name it"), ("user", "scope 'user'")):
         with pytest.raises(ConfigError, match=match):
-            remove_module("tool-acme", places, scope)
+            remove_module("tool-acme", dirs, scope)
 
 
 @pytest.mark.process
-def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> None:
+def test_sources_are_brought_up_to_date(dirs: AppDirs, repository: Path) -> None:
     source = f"git+file://{repository}@main"
-    first = add(places, "tool-acme", source).commit
+    first = add(dirs, "tool-acme", source).commit
     second = commit(repository, {"README.md": "two"})
-    resolver = resolver_of(places)
+    resolver = resolver_of(dirs)
     (change,) = refresh_modules(resolver).changes
     assert (change.source, change.is_changed) == (source, True)
     assert change.before is not None
@@ -219,12 +219,12 @@ def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> Non
 
 @pytest.mark.process
 def test_nothing_is_pinned_anew_without_consent(
-    places: Places, repository: Path
+    dirs: AppDirs, repository: Path
 ) -> None:
     source = f"git+file://{repository}@main"
-    first = add(places, "tool-acme", source).commit
+    first = add(dirs, "tool-acme", source).commit
     commit(repository, {"README.md": "two"})
-    resolver = resolver_of(places)
+    resolver = resolver_of(dirs)
     with pytest.raises(AmplifierError, match="nothing was changed"):
         refresh_modules(resolver).pin(lambda _: False)
 
@@ -236,32 +236,32 @@ def test_nothing_is_pinned_anew_without_consent(
 
 @pytest.mark.process
 def test_module_of_profile_or_bundle_is_brought_up_to_date(
-    places: Places, repository: Path
+    dirs: AppDirs, repository: Path
 ) -> None:
     source = f"git+file://{repository}@main"
     write(
-        places.home / "bundles/acme.yaml",
+        dirs.home / "bundles/acme.yaml",
         f"tools: [{{module: tool-acme, source: '{source}'}}]\n",
     )
-    write(places.home / "settings.yaml", "bundle: {active: acme}\n")
+    write(dirs.home / "settings.yaml", "bundle: {active: acme}\n")
 
-    (change,) = refresh_modules(resolver_of(places), ["tool-acme"]).changes
+    (change,) = refresh_modules(resolver_of(dirs), ["tool-acme"]).changes
 
     assert (change.source, change.before) == (source, None)
 
 
 @pytest.mark.process
-def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
-    add(places, "tool-acme", str(repository))
+def test_a_folder_is_not_pinned(dirs: AppDirs, repository: Path) -> None:
+    add(dirs, "tool-acme", str(repository))
 
     with pytest.raises(ConfigError, match="nothing is pinned"):
-        refresh_modules(resolver_of(places), ["tool-acme"])
+        refresh_modules(resolver_of(dirs), ["tool-acme"])
     write(
-        places.home / "modules.lock",
+        dirs.home / "modules.lock",
         '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}',
     )
     with pytest.raises(ConfigError, match="no source that is pinned"):
-        refresh_modules(resolver_of(places))
+        refresh_modules(resolver_of(dirs))
 
 
 # -- packages
@@ -294,62 +294,65 @@ def uv(
     """Return a function that puts an installer on the path that ends with a code; it tells its arguments to a file."""
 
     def put(code: str = "") -> Path:
-        told = tmp_path / "told"
-        write(tmp_path / "bin/uv", UV.format(told=told, site=site, code=code)).chmod(
-            0o755
-        )
+        reported = tmp_path / "told"
+        write(
+            tmp_path / "bin/uv", UV.format(reported=reported, site=site, code=code)
+        ).chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-        return told
+        return reported
 
     return put
 
 
 @pytest.mark.process
 def test_a_package_is_installed_once_somebody_agreed(
-    places: Places, uv: Callable[[str], Path], site: Path
+    dirs: AppDirs, uv: Callable[[str], Path], site: Path
 ) -> None:
-    told = uv("")
+    reported = uv("")
     with pytest.raises(
         AmplifierError, match="was not installed, and nothing was changed"
     ):
-        add(places, "tool-packed", "acme-pkg>=1")
-    assert not told.exists()
+        add(dirs, "tool-packed", "acme-pkg>=1")
+    assert not reported.exists()
 
-    added = add(places, "tool-packed", "acme-pkg>=1", agreed=True)
+    added = add(dirs, "tool-packed", "acme-pkg>=1", agreed=True)
 
-    assert told.read_text() == f"pip install --python {sys.executable} -- acme-pkg>=1\n"
+    assert (
+        reported.read_text()
+        == f"pip install --python {sys.executable} -- acme-pkg>=1\n"
+    )
     assert (added.source, added.commit) == ("acme-pkg>=1", None)
-    pin = trace_module("tool-packed", resolver=resolver_of(places)).pin
+    pin = trace_module("tool-packed", resolver=resolver_of(dirs)).pin
     assert pin is not None
     assert pin.version == "1.5"
-    assert resolver_of(places).resolve("tool-packed").resolve() == site
-    assert add(places, "tool-packed").source is None
+    assert resolver_of(dirs).resolve("tool-packed").resolve() == site
+    assert add(dirs, "tool-packed").source is None
 
 
 @pytest.mark.process
 def test_package_that_changed_refused_until_it_pinned_anew(
-    places: Places, uv: Callable[[str], Path], site: Path
+    dirs: AppDirs, uv: Callable[[str], Path], site: Path
 ) -> None:
     uv("")
-    add(places, "tool-packed", "acme-pkg", agreed=True)
+    add(dirs, "tool-packed", "acme-pkg", agreed=True)
     record = site / "acme_pkg-1.5.dist-info/RECORD"
     record.write_text("acme_pkg.py,sha256=x,1\n")
-    resolver = resolver_of(places)
+    resolver = resolver_of(dirs)
     resolver.resolve("tool-packed").resolve()
     record.write_text("acme_pkg.py,sha256=y,1\n")
     with pytest.raises(ModuleNotFoundError, match="not as it was pinned"):
         resolver.resolve("tool-packed").resolve()
 
-    (places.working_dir / "acme-pkg").mkdir()  # a folder of the name is another source
+    (dirs.working_dir / "acme-pkg").mkdir()  # a folder of the name is another source
     (change,) = refresh_modules(resolver).pin()
     assert change.is_changed
     assert change.after.version == "1.5"
     resolver.resolve("tool-packed").resolve()
 
 
-def test_a_package_that_is_not_installed_names_the_command(places: Places) -> None:
-    write(places.home / "settings.yaml", "sources: {tool-x: 'acme-nowhere>=2'}\n")
-    resolver = resolver_of(places)
+def test_a_package_that_is_not_installed_names_the_command(dirs: AppDirs) -> None:
+    write(dirs.home / "settings.yaml", "sources: {tool-x: 'acme-nowhere>=2'}\n")
+    resolver = resolver_of(dirs)
 
     with pytest.raises(
         ModuleNotFoundError,
@@ -366,14 +369,14 @@ def test_an_installed_version_that_will_not_do_is_not_used() -> None:
 
 @pytest.mark.process
 def test_what_the_installer_says_is_told(
-    places: Places, uv: Callable[[str], Path]
+    dirs: AppDirs, uv: Callable[[str], Path]
 ) -> None:
     uv("3")
     with pytest.raises(SourceFetchError, match="uv ended with 3: no such package"):
-        add(places, "tool-packed", "acme-pkg", agreed=True)
+        add(dirs, "tool-packed", "acme-pkg", agreed=True)
     with pytest.raises(SourceFetchError, match="working offline"):
-        add(places, "tool-packed", "acme-pkg", agreed=True, offline=True)
-    assert load_settings(places).values == {}
+        add(dirs, "tool-packed", "acme-pkg", agreed=True, offline=True)
+    assert load_settings(dirs).values == {}
 
 
 @pytest.mark.process
@@ -398,9 +401,9 @@ def test_a_distribution_of_its_own_is_installed_from_the_clone(
     noting.chmod(0o755)
     installer = Installer(name="noting", argv=(str(noting), "install"))
     installer.install_own("amplifier-module-tool-web")
-    told = (tmp_path / "given").read_text()
-    assert told.startswith("install -e ")
-    assert told.endswith("/plugins/amplifier-module-tool-web\n")
+    reported = (tmp_path / "given").read_text()
+    assert reported.startswith("install -e ")
+    assert reported.endswith("/plugins/amplifier-module-tool-web\n")
     monkeypatch.setenv("AMPLIFIER_OFFLINE", "1")
     with pytest.raises(SourceFetchError, match="working offline"):
         installer.install_own("amplifier-module-tool-web")
@@ -415,6 +418,6 @@ def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> No
         find_installer({"PATH": "/nowhere"})
 
 
-def test_a_module_without_a_source_has_to_be_installed(places: Places) -> None:
+def test_a_module_without_a_source_has_to_be_installed(dirs: AppDirs) -> None:
     with pytest.raises(ConfigError, match="give its --source"):
-        add(places, "tool-nowhere")
+        add(dirs, "tool-nowhere")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sources import git as fetching
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.fetch_errors import SourceFetchError
@@ -171,7 +171,7 @@ def test_a_repository_around_the_temporary_folder_has_no_say(
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "reported"),
     [
         ({"A/x": "", "a/X": ""}, "differ in case alone"),
         ({"/".join("d" * 45): ""}, "more than 40 folders deep"),
@@ -179,11 +179,11 @@ def test_a_repository_around_the_temporary_folder_has_no_say(
     ids=["case", "depth"],
 )
 def test_names_that_no_folder_can_hold_are_refused(
-    repository: Path, tmp_path: Path, files: dict[str, str], told: str
+    repository: Path, tmp_path: Path, files: dict[str, str], reported: str
 ) -> None:
     sha = commit(repository, files)
 
-    with pytest.raises(SourceFetchError, match=told):
+    with pytest.raises(SourceFetchError, match=reported):
         Git().fetch(at(repository), sha, tmp_path / "out")
 
 
@@ -198,12 +198,12 @@ def test_a_submodule_is_refused(repository: Path, tmp_path: Path) -> None:
         )
 
 
-def test_a_link_that_leads_out_is_refused(repository: Path, places: Places) -> None:
+def test_a_link_that_leads_out_is_refused(repository: Path, dirs: AppDirs) -> None:
     (repository / "passwd").symlink_to("/etc/passwd")
     commit(repository, {})
 
     with pytest.raises(ConfigError, match="leads out"):
-        SourceCache.of(places).open(at(repository))
+        SourceCache.of(dirs).open(at(repository))
 
 
 @pytest.mark.parametrize("target", ["/etc", "inner", "../tree/inner"])
@@ -273,9 +273,9 @@ def test_git_that_is_not_there_or_slow_is_named(
 
 
 def test_a_source_is_pinned_when_it_is_used_first(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
-    cache = SourceCache.of(places)
+    cache = SourceCache.of(dirs)
     location = at(repository, "@main")
     first = git(repository, "rev-parse", "HEAD")
     path = cache.open(location)
@@ -289,16 +289,14 @@ def test_a_source_is_pinned_when_it_is_used_first(
     assert cache.pins.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_was_fetched_works_offline(repository: Path, places: Places) -> None:
-    path = SourceCache.of(places).open(at(repository))
+def test_what_was_fetched_works_offline(repository: Path, dirs: AppDirs) -> None:
+    path = SourceCache.of(dirs).open(at(repository))
 
-    assert SourceCache.of(places, Git(offline=True)).open(at(repository)) == path
+    assert SourceCache.of(dirs, Git(offline=True)).open(at(repository)) == path
 
 
-def test_a_changed_cache_is_refused_and_mended(
-    repository: Path, places: Places
-) -> None:
-    cache = SourceCache.of(places)
+def test_a_changed_cache_is_refused_and_mended(repository: Path, dirs: AppDirs) -> None:
+    cache = SourceCache.of(dirs)
     path = cache.open(at(repository))
     (path / "amplifier_module_tool_acme.py").write_text("evil = True\n")
     with pytest.raises(ConfigError, match="not the ones that were pinned"):
@@ -314,20 +312,20 @@ def test_a_changed_cache_is_refused_and_mended(
 
 
 def test_cache_that_was_cleared_is_filled_with_pinned_commit(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
-    cache = SourceCache.of(places)
+    cache = SourceCache.of(dirs)
     path = cache.open(at(repository, "@main"))
     commit(repository, {"README.md": "two"})
-    path.rename(places.home / "gone")
+    path.rename(dirs.home / "gone")
 
     assert not (cache.open(at(repository, "@main")) / "README.md").exists()
 
 
 def test_what_killed_programs_left_is_removed_in_time(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
-    cache = SourceCache.of(places)
+    cache = SourceCache.of(dirs)
     old, new = (
         write(cache.folder / name / "tree/x", "x").parents[1]
         for name in (".fetching-old", ".fetching-new")
@@ -340,9 +338,9 @@ def test_what_killed_programs_left_is_removed_in_time(
 
 
 def test_what_a_branch_means_now_is_fetched_and_not_pinned(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
-    cache = SourceCache.of(places)
+    cache = SourceCache.of(dirs)
     cache.open(at(repository, "@main"))
     second = commit(repository, {"README.md": "two"})
 
@@ -355,50 +353,50 @@ def test_what_a_branch_means_now_is_fetched_and_not_pinned(
 
 
 def test_compiled_python_of_a_repository_is_left_out(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
     commit(
         repository, {"__pycache__/amplifier_module_tool_acme.cpython-311.pyc": "evil"}
     )
 
-    assert not (SourceCache.of(places).open(at(repository)) / "__pycache__").exists()
+    assert not (SourceCache.of(dirs).open(at(repository)) / "__pycache__").exists()
 
 
 class _Slower(Git):
     """Git in a process that another one overtakes."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, dirs: AppDirs) -> None:
         super().__init__()
-        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "places", dirs)
 
     def fetch(self, location: GitLocation, commit: str, target: Path) -> None:
         super().fetch(location, commit, target)
-        SourceCache.of(self.places).open(location)  # type: ignore[attr-defined]  # set above
+        SourceCache.of(self.dirs).open(location)  # type: ignore[attr-defined]  # set above
 
 
 def test_the_first_of_two_processes_fills_the_cache(
-    repository: Path, places: Places
+    repository: Path, dirs: AppDirs
 ) -> None:
-    SourceCache.of(places).open(at(repository))
-    shutil.rmtree(places.home / "cache")
+    SourceCache.of(dirs).open(at(repository))
+    shutil.rmtree(dirs.home / "cache")
 
-    assert SourceCache.of(places, _Slower(places)).open(at(repository)).is_dir()
+    assert SourceCache.of(dirs, _Slower(dirs)).open(at(repository)).is_dir()
 
 
 def test_a_token_that_git_s_configuration_adds_is_not_told(
     tmp_path: Path, repository: Path
 ) -> None:
-    told = tmp_path / "bin/git"
-    told.parent.mkdir()
-    told.write_text(
+    reported = tmp_path / "bin/git"
+    reported.parent.mkdir()
+    reported.write_text(
         "#!/bin/sh\necho \"fatal: unable to access 'https://me:s3cret@git.example/x'\" >&2\nexit 128\n"
     )
-    told.chmod(0o755)
+    reported.chmod(0o755)
 
     with pytest.raises(
         SourceFetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"
     ):
-        Git(environ={"PATH": f"{told.parent}:{os.environ['PATH']}"}).latest(
+        Git(environ={"PATH": f"{reported.parent}:{os.environ['PATH']}"}).latest(
             at(repository)
         )
 
@@ -414,9 +412,9 @@ def test_a_token_that_git_s_configuration_adds_is_not_told(
     ids=["list", "version", "entry", "json"],
 )
 def test_a_damaged_lock_file_is_named(
-    repository: Path, places: Places, text: str
+    repository: Path, dirs: AppDirs, text: str
 ) -> None:
-    (places.home / "modules.lock").write_text(text)
+    (dirs.home / "modules.lock").write_text(text)
 
     with pytest.raises((ConfigError, OSError), match=r"modules\.lock"):
-        SourceCache.of(places).open(at(repository))
+        SourceCache.of(dirs).open(at(repository))

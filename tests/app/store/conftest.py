@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.store import ProjectSessions
 
 
 @pytest.fixture
-def store(places: Places) -> ProjectSessions:
-    return ProjectSessions.of(places)
+def store(dirs: AppDirs) -> ProjectSessions:
+    return ProjectSessions.of(dirs)

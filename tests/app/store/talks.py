@@ -58,14 +58,14 @@ async def keep(
 ) -> StoredSession:
     """Keep a session in which some turns were taken."""
     made = record(session_id, **fields)
-    async with store.open(made) as kept:
+    async with store.open(made) as writer:
         messages: list[MessageDict] = []
         for number, turn in enumerate(turns, 1):
             messages += turn
-            await kept.journal.append(TurnStarted(turn_id=f"t{number}", prompt="?"))
-            await kept.note_turn(messages)
-        await kept.write(attrs.evolve(kept.record, updated=made.updated))
-        return StoredSession(folder=kept.folder, record=kept.record)
+            await writer.journal.append(TurnStarted(turn_id=f"t{number}", prompt="?"))
+            await writer.note_turn(messages)
+        await writer.write(attrs.evolve(writer.record, updated=made.updated))
+        return StoredSession(folder=writer.folder, record=writer.record)
 
 
 async def interrupt(
@@ -76,11 +76,11 @@ async def interrupt(
     path: str = "/tmp/x",
 ) -> None:
     """Leave a turn as a process does that is killed while a tool runs."""
-    async with store.open(session.record) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t9", prompt=prompt))
-        await kept.journal.append(
+    async with store.open(session.record) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t9", prompt=prompt))
+        await writer.journal.append(
             MessageWritten(turn_id="t9", message=calling("rm", "ls", path=path))
         )
-        await kept.journal.append(
+        await writer.journal.append(
             CallStarted(turn_id="t9", call_id="c0", tool_name="rm")
         )

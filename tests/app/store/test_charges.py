@@ -57,9 +57,9 @@ class Turns:
         self, tokens: int, *children: tuple[ChildRecord, int], ended: int | None = None
     ) -> None:
         """Spend something in a turn of a session, its child, and the child of that."""
-        async with self.store.open(record()) as kept:
-            self.children = StoredChildren(store=self.store, root=kept)
-            await self._begin(kept.journal, f"t{tokens}", spent(tokens, "0.5"))
+        async with self.store.open(record()) as stored:
+            self.children = StoredChildren(store=self.store, root=stored)
+            await self._begin(stored.journal, f"t{tokens}", spent(tokens, "0.5"))
             await self._nested(list(children), ended)
 
     async def _nested(
@@ -77,8 +77,10 @@ class Turns:
 
     async def cut_off_alone(self, child: ChildRecord, tokens: int) -> None:
         """Spend something in a turn of a child that works for nobody."""
-        async with self.store.open(SessionRecord(session_id=child.session_id)) as kept:
-            await self._begin(kept.journal, "alone", spent(tokens, "0.25"))
+        async with self.store.open(
+            SessionRecord(session_id=child.session_id)
+        ) as stored:
+            await self._begin(stored.journal, "alone", spent(tokens, "0.25"))
 
     async def _begin(self, journal: object, turn: str, spending: JSONObject) -> None:
         append = journal.append  # type: ignore[attr-defined]  # any journal
@@ -90,11 +92,11 @@ class Turns:
     async def resumed(self, session_id: str = "s1") -> Mapping[str, object]:
         """Open a session again as a process does, and return what it has spent."""
         opened = SessionRecord(session_id=session_id)
-        async with self.store.open(opened) as kept:
-            await charge_cut_off(self.store, kept)
-            before = dict(kept.spending)
-            await kept.settle()
-            assert kept.spending == before
+        async with self.store.open(opened) as stored:
+            await charge_cut_off(self.store, stored)
+            before = dict(stored.spending)
+            await stored.settle()
+            assert stored.spending == before
             return before
 
     async def expect_all(self) -> None:
@@ -192,7 +194,7 @@ async def test_a_turn_that_its_parent_noted_counts_once(
     async def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("amplifier.app.store.writer.KeptSession.store_turn", killed)
+    monkeypatch.setattr("amplifier.app.store.writer.SessionWriter.store_turn", killed)
     with pytest.raises(KeyboardInterrupt):
         await turns.cut_off(100, (SCOUT, 40), ended=40)
     monkeypatch.undo()
@@ -202,29 +204,29 @@ async def test_a_turn_that_its_parent_noted_counts_once(
 async def test_a_session_that_was_not_cut_off_owes_nothing(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        assert await charge_cut_off(store, kept) == ()
-        await kept.journal.note_child("s1-0_scout", "t1", spent(5))
-        assert kept.spending["cost_usd"] is None
-    async with store.open(record()) as kept:
-        assert kept.interrupted is None
+    async with store.open(record()) as stored:
+        assert await charge_cut_off(store, stored) == ()
+        await stored.journal.note_child("s1-0_scout", "t1", spent(5))
+        assert stored.spending["cost_usd"] is None
+    async with store.open(record()) as stored:
+        assert stored.interrupted is None
 
 
 async def test_a_child_that_somebody_else_resumes_counts_as_well(turns: Turns) -> None:
     await turns.cut_off(100, (SCOUT, 40))
-    async with turns.store.open(record()) as kept:
+    async with turns.store.open(record()) as stored:
         child = turns.store.find(SCOUT.session_id)
-        (cut,) = await charge_cut_off(turns.store, kept)
+        (cut,) = await charge_cut_off(turns.store, stored)
         assert cut.session == child
-        assert kept.spending["total_tokens"] == 140
+        assert stored.spending["total_tokens"] == 140
 
 
 async def test_a_turn_that_is_not_ended_is_charged_nothing(turns: Turns) -> None:
     await turns.cut_off(100, (SCOUT, 40))
-    async with turns.store.open(record()) as kept:
-        await charge_cut_off(turns.store, kept)
-    async with turns.store.open(record()) as kept:
-        assert kept.spending["total_tokens"] == 100
+    async with turns.store.open(record()) as stored:
+        await charge_cut_off(turns.store, stored)
+    async with turns.store.open(record()) as stored:
+        assert stored.spending["total_tokens"] == 100
 
 
 @pytest.mark.parametrize("order", [*permutations(("s1", SCOUT_ID, NESTED_ID))])
@@ -264,14 +266,14 @@ async def test_a_process_that_is_killed_again_charges_nothing_twice(
 async def test_both_may_be_resumed_at_once(turns: Turns, settles_first: bool) -> None:
     await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
     scout = SessionRecord(session_id=SCOUT_ID)
-    async with turns.store.open(scout) as child, turns.store.open(record()) as kept:
+    async with turns.store.open(scout) as child, turns.store.open(record()) as stored:
         await charge_cut_off(turns.store, child)
         if settles_first:
             await child.settle()
-        assert await charge_cut_off(turns.store, kept) is not None
-        await kept.settle()
+        assert await charge_cut_off(turns.store, stored) is not None
+        await stored.settle()
         await child.settle()
-        assert kept.record.spending["total_tokens"] == 147
+        assert stored.record.spending["total_tokens"] == 147
     await turns.cut_off(200)
     assert (await turns.resumed())["total_tokens"] == 200
     assert (await turns.resumed(SCOUT_ID))["total_tokens"] == 47

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.storage import check_sessions
 from amplifier.app.store.records import SessionRecord, is_intact
 from amplifier.app.store.repair import diagnose, repair
@@ -33,12 +33,12 @@ def replace(folder: Path, old: str, new: str) -> None:
 
 
 async def test_a_flipped_bit_is_reported_and_repaired(
-    store: ProjectSessions, places: Places, folder: Path
+    store: ProjectSessions, dirs: AppDirs, folder: Path
 ) -> None:
     replace(folder, '"cost_usd": "0.5"', '"cost_usd": "0.4"')
     with pytest.raises(ConfigError, match=r"its 'checksum' does not fit; .*repair s1"):
         read_record(folder)
-    assert any("does not fit" in finding.message for finding in check_sessions(places))
+    assert any("does not fit" in finding.message for finding in check_sessions(dirs))
     assert "does not fit" in (diagnose(store, "s1").record or "")
 
     await repair(store, "s1")

@@ -143,8 +143,8 @@ async def test_a_file_that_is_no_log_is_moved_aside_by_a_repair(
         read_history(session.folder)
     await repair(store, "s1")
     assert diagnose(store, "s1").is_sound
-    kept = (session.folder / f"{name}.damaged").read_text()
-    assert kept == "shopping list\nmilk\n"
+    writer = (session.folder / f"{name}.damaged").read_text()
+    assert writer == "shopping list\nmilk\n"
     assert store.find("s1").record.turn_count == (name == "journal.jsonl")
 
 
@@ -157,8 +157,10 @@ async def test_a_repaired_record_says_who_answers(store: ProjectSessions) -> Non
         "providers": [{"module": "provider-scripted"}],
     }
     made_of = RecordedComposition(plan=plan, profile="dev")  # type: ignore[arg-type]  # JSON
-    async with store.open(session.record) as kept:
-        await kept.record_composition(made_of, provider="provider-scripted", model="m1")
+    async with store.open(session.record) as writer:
+        await writer.record_composition(
+            made_of, provider="provider-scripted", model="m1"
+        )
     file = session.folder / "metadata.json"
     for damage in (
         "{",

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store import stored
 from amplifier.app.store.families import grow
 from amplifier.app.store.fork import fork_session
@@ -72,7 +72,7 @@ async def test_records_that_name_each_other_keep_nobody_waiting(
     assert store.delete("self") == ["self"]
 
 
-def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
+def test_a_family_may_be_deeper_than_python_calls(dirs: AppDirs) -> None:
     from amplifier.app.store.records import SessionRecord
 
     sessions = [

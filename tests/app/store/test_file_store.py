@@ -22,7 +22,7 @@ from amplifier.testing.stores import (
     StoreSubject,
 )
 from amplifier_kit.files.appendlog import encode_line
-from amplifier_kit.files.locks import PATIENCE, WriterLock
+from amplifier_kit.files.locks import LOCK_TIMEOUT, WriterLock
 from amplifier_sdk.errors import ConfigError, LeaseHeldError, LeaseLostError
 from amplifier_sdk.journal import TurnStarted
 from amplifier_sdk.stores import LogEntry, SessionStore, StoredQuestion
@@ -70,7 +70,7 @@ async def test_writer_waits_for_a_step_of_somebody_else(
     locks = [
         WriterLock.take(store.folder("s1") / name) for name in (JOURNAL, QUESTIONS)
     ]
-    timers = [Timer(PATIENCE * 1.3, lock.release) for lock in locks]
+    timers = [Timer(LOCK_TIMEOUT * 1.3, lock.release) for lock in locks]
     for timer in timers:
         timer.start()
     async with anyio.create_task_group() as group:
@@ -98,8 +98,8 @@ async def test_nobody_opens_a_session_that_is_leased(
         store.delete("s1")
     await leased.release(lease)
     assert (state_of(folder), holder_of(folder)) == ("idle", None)
-    async with store.open(record()) as kept:
-        assert kept.record.session_id == "s1"
+    async with store.open(record()) as stored:
+        assert stored.record.session_id == "s1"
 
 
 async def test_nobody_leases_a_session_that_is_open(
@@ -130,9 +130,9 @@ async def test_a_lease_that_ended_does_not_write_into_an_open_session(
 async def test_what_a_session_said_is_read_without_opening_it(
     store: ProjectSessions, leased: FileSessionStore
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.note_turn(HELLO)
+    async with store.open(record()) as stored:
+        await stored.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await stored.note_turn(HELLO)
 
         log = await leased.read_log("s1", "transcript")
     said = [each.data for each in log.entries if each.kind == "message"]

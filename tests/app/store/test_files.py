@@ -28,25 +28,25 @@ NOBODY: Final = 65534
 
 
 async def test_files_are_their_owners_alone(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
-        await kept.describe("It is made of this.\n")
+    async with store.open(record()) as stored:
+        await stored.note_turn(HELLO)
+        assert stat.S_IMODE(stored.folder.stat().st_mode) == 0o700
+        await stored.describe("It is made of this.\n")
         assert {
-            stat.S_IMODE(file.stat().st_mode) for file in kept.folder.iterdir()
+            stat.S_IMODE(file.stat().st_mode) for file in stored.folder.iterdir()
         } == {0o600}
         above = (store.sessions, store.root, store.root.parent)
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in above} == {0o700}
-    kept.folder.chmod(0o755)
+    stored.folder.chmod(0o755)
     async with store.open(record()):
-        assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(stored.folder.stat().st_mode) == 0o700
 
 
 async def test_what_a_killed_writer_left_behind_is_removed(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        old, new = (kept.folder / f".amplifier-{name}.tmp" for name in ("old", "new"))
+    async with store.open(record()) as stored:
+        old, new = (stored.folder / f".amplifier-{name}.tmp" for name in ("old", "new"))
     old.touch()
     new.touch()
     os.utime(old, (1.0, 1.0))
@@ -67,9 +67,9 @@ async def test_a_folder_of_another_session_is_refused(store: ProjectSessions) ->
 async def test_session_with_foreign_transcript_file_is_released(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-    (kept.folder / "transcript.jsonl").write_text("shopping list\n")
+    async with store.open(record()) as stored:
+        await stored.note_turn(HELLO)
+    (stored.folder / "transcript.jsonl").write_text("shopping list\n")
     for _ in range(2):
         with pytest.raises(LogFormatError):
             async with store.open(record()):
@@ -87,14 +87,14 @@ async def test_session_with_foreign_transcript_file_is_released(
 async def test_a_record_that_is_no_message_is_damage(
     store: ProjectSessions, forged: JSONObject
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-    path = kept.folder / "transcript.jsonl"
+    async with store.open(record()) as stored:
+        await stored.note_turn(HELLO)
+    path = stored.folder / "transcript.jsonl"
     line = encode_line(LogEntry(kind=str(forged["kind"]), data=forged["data"], at=1.0))
     path.write_bytes(path.read_bytes() + line + b"\n")
-    async with store.open(record()) as kept:
-        assert kept.messages == HELLO
-        assert len(kept.damage) == 1
+    async with store.open(record()) as stored:
+        assert stored.messages == HELLO
+        assert len(stored.damage) == 1
 
 
 HOSTILE = [
@@ -196,12 +196,13 @@ def test_no_id_leads_elsewhere_and_each_comes_back_whole(
 
     async def make() -> None:
         for session_id in HOSTILE:
-            async with store.open(record(session_id)) as kept:
-                assert kept.folder.parent == store.sessions
+            async with store.open(record(session_id)) as stored:
+                assert stored.folder.parent == store.sessions
                 assert (
-                    kept.folder.resolve() == store.sessions.resolve() / kept.folder.name
+                    stored.folder.resolve()
+                    == store.sessions.resolve() / stored.folder.name
                 )
-                folders.add(kept.folder.name.casefold())
+                folders.add(stored.folder.name.casefold())
 
     anyio.run(make)
     assert len(HOSTILE) > 60
@@ -221,8 +222,8 @@ async def test_what_another_version_knows_of_a_session_stays(
     file.write_text(
         json.dumps({**json.loads(file.read_text()), "mood": {"now": "fine"}})
     )
-    async with store.open(record()) as kept:
-        await kept.write(attrs.evolve(kept.record, name="mine"))
+    async with store.open(record()) as stored:
+        await stored.write(attrs.evolve(stored.record, name="mine"))
     data = json.loads(file.read_text())
     assert (data["mood"], data["name"], data["version"]) == ({"now": "fine"}, "mine", 1)
 
@@ -282,16 +283,16 @@ async def test_a_folder_that_cannot_be_read_hides_no_other_session(
 
 
 async def test_a_damaged_line_loses_itself_alone(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
+    async with store.open(record()) as stored:
         for _ in range(3):
-            await kept.note_turn([*kept.messages, *HELLO])
-        path = kept.folder / "transcript.jsonl"
+            await stored.note_turn([*stored.messages, *HELLO])
+        path = stored.folder / "transcript.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2].replace(b"Hi", b"Ho")
     path.write_bytes(b"".join(lines))
-    async with store.open(record()) as kept:
-        assert len(kept.damage) == 1
-        assert len(kept.messages) == 5
+    async with store.open(record()) as stored:
+        assert len(stored.damage) == 1
+        assert len(stored.messages) == 5
 
 
 async def test_what_is_written_can_be_cleaned(store: ProjectSessions) -> None:
@@ -300,26 +301,26 @@ async def test_what_is_written_can_be_cleaned(store: ProjectSessions) -> None:
         return written
 
     said: list[MessageDict] = [{"role": "user", "content": "s3cret"}]
-    async with store.open(record()) as kept:
-        kept.clean_with(clean)
-        await kept.note_prompt("s3cret")
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="s3cret"))
-        await kept.journal.append(
+    async with store.open(record()) as stored:
+        stored.clean_with(clean)
+        await stored.note_prompt("s3cret")
+        await stored.journal.append(TurnStarted(turn_id="t1", prompt="s3cret"))
+        await stored.journal.append(
             MessageWritten(
                 turn_id="t1", message={"role": "assistant", "content": "s3cret"}
             )
         )
-        await kept.journal.append(
+        await stored.journal.append(
             CallStarted(turn_id="t1", call_id="c0", tool_name="a")
         )
-        await kept.journal.append(
+        await stored.journal.append(
             CallFinished(turn_id="t1", call_id="c0", success=True, output="s3cret")
         )
         assert b"s3cret" not in b"".join(
-            file.read_bytes() for file in kept.folder.iterdir()
+            file.read_bytes() for file in stored.folder.iterdir()
         )
-        await kept.note_turn(said)
+        await stored.note_turn(said)
         assert b"s3cret" not in b"".join(
-            file.read_bytes() for file in kept.folder.iterdir()
+            file.read_bytes() for file in stored.folder.iterdir()
         )
-        assert kept.messages == said
+        assert stored.messages == said

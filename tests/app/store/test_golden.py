@@ -55,16 +55,16 @@ async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
         assert [*map(repr, history.messages)] == wanted["messages"]
         assert [len(turn) for turn in history.turns] == wanted["turns"]
         turn = history.interrupted
-        told = (
+        reported = (
             None
             if turn is None
             else [[*turn.in_doubt], [*turn.not_started], turn.has_ended]
         )
-        assert told == wanted["interrupted"]
-        async with store.open(session.record) as kept:
-            assert kept.damage == ()
-            await kept.settle()
-            await kept.transcript.store("later", [*kept.messages, MORE])
+        assert reported == wanted["interrupted"]
+        async with store.open(session.record) as stored:
+            assert stored.damage == ()
+            await stored.settle()
+            await stored.transcript.store("later", [*stored.messages, MORE])
         again = read_history(session.folder).messages
         assert repr(again) == repr([*history.messages, MORE])
 

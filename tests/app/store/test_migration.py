@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.choice import migrate_named
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE
@@ -226,10 +226,10 @@ async def test_what_is_not_read_as_it_was_written_stays(
     ],
 )
 async def test_a_store_that_nobody_knows_is_refused(
-    places: Places, target: str, problem: str
+    dirs: AppDirs, target: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem) as refused:
         await migrate_named(
-            places, source="files", target=target, only=(), namespace="shop"
+            dirs, source="files", target=target, only=(), namespace="shop"
         )
     assert "secret" not in str(refused.value)

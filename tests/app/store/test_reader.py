@@ -21,9 +21,9 @@ async def test_session_is_read_while_it_is_open_with_its_running_turn(
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     await interrupt(store, session)
-    async with store.open(session.record) as kept:
+    async with store.open(session.record) as stored:
         history = read_history(session.folder)
-        assert history.messages == kept.messages
+        assert history.messages == stored.messages
     assert [len(turn) for turn in history.turns] == [2, 3, 4]
     assert history.interrupted is not None
     assert history.interrupted.in_doubt == ("rm",)

@@ -43,14 +43,14 @@ async def test_what_is_wrong_is_told_and_repaired(store: ProjectSessions) -> Non
         "unanswered_call",
         "duplicate_call",
     ]
-    told = found.to_dict()
-    assert told["sound"] is False
-    assert told["interrupted"] == {
+    reported = found.to_dict()
+    assert reported["sound"] is False
+    assert reported["interrupted"] == {
         "prompt": "Delete it",
         "in_doubt": ["rm"],
         "not_started": ["ls"],
     }
-    assert (await repair(store, "s1")).to_dict() == told
+    assert (await repair(store, "s1")).to_dict() == reported
     assert diagnose(store, "s1").is_sound
     assert len(read_history(session.folder).messages) == 9
     assert (session.folder / "transcript.jsonl.damaged").exists()
@@ -205,10 +205,10 @@ async def test_what_a_session_is_made_of_is_written_when_it_changes(
 ) -> None:
     session = await keep(store)
     file = session.folder / "config.md"
-    async with store.open(session.record) as kept:
-        await kept.describe("one\n")
+    async with store.open(session.record) as stored:
+        await stored.describe("one\n")
         before = file.stat().st_ino
-        await kept.describe("one\n")
+        await stored.describe("one\n")
         assert file.stat().st_ino == before
-        await kept.describe("two\n")
+        await stored.describe("two\n")
     assert file.read_text() == "two\n"

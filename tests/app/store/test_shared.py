@@ -41,15 +41,15 @@ async def test_a_session_is_resumed_by_another_machine(
 ) -> None:
     first, second = machine(remote), machine(remote)
     await keep(first, turns=[HELLO])
-    async with second.open(record()) as kept:
-        messages = [*kept.messages, *ROME]
-        await kept.journal.append(TurnStarted(turn_id="t2", prompt="?"))
-        await kept.note_turn(messages)
+    async with second.open(record()) as writer:
+        messages = [*writer.messages, *ROME]
+        await writer.journal.append(TurnStarted(turn_id="t2", prompt="?"))
+        await writer.note_turn(messages)
     await keep(store, turns=[HELLO, ROME])
     log = await remote.read_log("s1", "transcript")
     known = await FileSessionStore(store).read_log("s1", "transcript")
 
-    assert kept.record.turn_count == 2
+    assert writer.record.turn_count == 2
     # the very entries that files have of the same talk, but for the times
     assert [(one.kind, one.data) for one in log.entries] == [
         (one.kind, one.data) for one in known.entries
@@ -61,9 +61,9 @@ async def test_a_session_is_resumed_by_another_machine(
 async def test_a_record_of_the_journal_stands_in_the_store_at_once(
     remote: FileSessionStore,
 ) -> None:
-    async with machine(remote).open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Delete it"))
-        await kept.journal.append(
+    async with machine(remote).open(record()) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Delete it"))
+        await writer.journal.append(
             CallStarted(turn_id="t1", call_id="c0", tool_name="rm")
         )
         stored = await remote.read_log("s1", "journal")
@@ -77,8 +77,8 @@ async def test_what_a_killed_machine_did_is_known_to_the_next(
     remote: FileSessionStore,
 ) -> None:
     await interrupt(machine(remote), await keep(machine(remote), turns=[HELLO]))
-    async with machine(remote).open(record()) as kept:
-        turn = kept.interrupted
+    async with machine(remote).open(record()) as writer:
+        turn = writer.interrupted
 
     assert turn is not None
     assert turn.in_doubt == ("rm",)
@@ -123,8 +123,8 @@ class _Gone(FileSessionStore):
 async def test_without_the_store_nothing_is_done(remote: FileSessionStore) -> None:
     gone = _Gone(remote.files)
     with pytest.raises(StoreUnavailableError, match="went away"):
-        async with machine(gone).open(record(name="trip")) as kept:
-            await kept.journal.append(TurnStarted(turn_id="t1", prompt="?"))
+        async with machine(gone).open(record(name="trip")) as writer:
+            await writer.journal.append(TurnStarted(turn_id="t1", prompt="?"))
 
     assert await remote.holder("s1") is None
 

@@ -9,7 +9,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import ProjectSessions
 from amplifier_kit.files.locks import LockedError
@@ -38,40 +38,40 @@ async def test_a_session_is_there_before_its_first_prompt(
 
 
 async def test_what_a_turn_said_is_there_again(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
-        assert isinstance(kept.journal, Journal)
-        await kept.note_prompt("Hello\n  there")
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.note_turn(
+    async with store.open(record()) as stored:
+        assert isinstance(stored.journal, Journal)
+        await stored.note_prompt("Hello\n  there")
+        await stored.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await stored.note_turn(
             [{"role": "system", "content": "S"}, *HELLO], spending=SPENT
         )
-    async with store.open(record()) as kept:
-        assert kept.messages == HELLO
-        assert kept.interrupted is None
-        assert kept.damage == ()
-        assert kept.record.prompt == "Hello there"
-        assert kept.record.turn_count == 1
-        assert kept.record.usage == {"input_tokens": 3}
-        assert kept.spending == kept.record.spending == SPENT
-        assert kept.record.cost_usd == "0.01"
-        await kept.note_prompt("Another")
-        assert kept.record.prompt == "Hello there"
+    async with store.open(record()) as stored:
+        assert stored.messages == HELLO
+        assert stored.interrupted is None
+        assert stored.damage == ()
+        assert stored.record.prompt == "Hello there"
+        assert stored.record.turn_count == 1
+        assert stored.record.usage == {"input_tokens": 3}
+        assert stored.spending == stored.record.spending == SPENT
+        assert stored.record.cost_usd == "0.01"
+        await stored.note_prompt("Another")
+        assert stored.record.prompt == "Hello there"
 
 
 async def test_second_turn_is_added_and_changed_history_takes_place(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        size = (kept.folder / "transcript.jsonl").stat().st_size
-        await kept.note_turn([*HELLO, *HELLO])
-        lines = (kept.folder / "transcript.jsonl").read_text().splitlines()
+    async with store.open(record()) as stored:
+        await stored.note_turn(HELLO)
+        size = (stored.folder / "transcript.jsonl").stat().st_size
+        await stored.note_turn([*HELLO, *HELLO])
+        lines = (stored.folder / "transcript.jsonl").read_text().splitlines()
         assert len(lines) == 1 + 3 + 3
-        assert (kept.folder / "transcript.jsonl").stat().st_size > size
-        await kept.note_turn(HELLO[:1])
-    async with store.open(record()) as kept:
-        assert kept.messages == HELLO[:1]
-        assert kept.record.turn_count == 3
+        assert (stored.folder / "transcript.jsonl").stat().st_size > size
+        await stored.note_turn(HELLO[:1])
+    async with store.open(record()) as stored:
+        assert stored.messages == HELLO[:1]
+        assert stored.record.turn_count == 3
 
 
 async def test_one_process_writes_a_session(store: ProjectSessions) -> None:
@@ -97,9 +97,9 @@ async def test_a_session_that_somebody_made_meanwhile_is_gone_on_with(
             anyio.run(keep, store, "s1", [HELLO])
 
     monkeypatch.setattr("amplifier.app.store.store.make_folders", make)
-    async with store.open(record()) as kept:
-        assert kept.record.turn_count == 1
-        assert kept.messages == HELLO
+    async with store.open(record()) as stored:
+        assert stored.record.turn_count == 1
+        assert stored.messages == HELLO
 
 
 async def test_a_session_is_let_go_of_when_its_task_is_cancelled(
@@ -109,21 +109,21 @@ async def test_a_session_is_let_go_of_when_its_task_is_cancelled(
         async with store.open(record()):
             scope.cancel()
             await anyio.sleep_forever()
-    async with store.open(record()) as kept:
-        assert kept.record.session_id == "s1"
+    async with store.open(record()) as stored:
+        assert stored.record.session_id == "s1"
 
 
 async def test_a_record_that_could_not_be_read_again_is_not_written(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
+    async with store.open(record()) as stored:
         with pytest.raises(
             ConfigError,
             match=r"record of session 's1' has 1 problem:\n  name: it has 4,000,002 bytes",
         ):
-            await kept.write(attrs.evolve(kept.record, name="x" * 4_000_000))
-        assert kept.record.name is None
-        await kept.write(attrs.evolve(kept.record, name="x" * 3_999_000))
+            await stored.write(attrs.evolve(stored.record, name="x" * 4_000_000))
+        assert stored.record.name is None
+        await stored.write(attrs.evolve(stored.record, name="x" * 3_999_000))
     assert store.damaged() == []
     assert len(store.all()[0].record.name or "") == 3_999_000
 
@@ -160,19 +160,19 @@ async def test_without_locks_nobody_is_known_to_hold_session(
 async def test_who_it_is_may_have_changed_while_it_was_waited_for(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.write(attrs.evolve(kept.record, name="mine"))
-    async with store.open(record(name="stale")) as kept:
-        assert kept.record.name == "mine"
+    async with store.open(record()) as stored:
+        await stored.write(attrs.evolve(stored.record, name="mine"))
+    async with store.open(record(name="stale")) as stored:
+        assert stored.record.name == "mine"
 
 
 async def test_sessions_are_found_by_id_beginning_and_name(
     store: ProjectSessions,
 ) -> None:
     for name in ("alpha", "alert", "beta"):
-        async with store.open(record(name)) as kept:
-            await kept.write(
-                attrs.evolve(kept.record, name="dinner" if name == "beta" else None)
+        async with store.open(record(name)) as stored:
+            await stored.write(
+                attrs.evolve(stored.record, name="dinner" if name == "beta" else None)
             )
     assert store.find("alpha").record.session_id == "alpha"
     assert store.find("alp").record.session_id == "alpha"
@@ -218,10 +218,10 @@ async def test_the_latest_comes_first_and_children_are_apart(
     assert [found.record.session_id for found in store.all(children=True)] == ["old"]
 
 
-def test_the_stores_of_all_projects_are_found(places: Places, tmp_path: Path) -> None:
-    assert ProjectSessions.every(places) == []
-    ProjectSessions.of(places).sessions.mkdir(parents=True)
-    assert ProjectSessions.every(places) == [ProjectSessions.of(places)]
+def test_the_stores_of_all_projects_are_found(dirs: AppDirs, tmp_path: Path) -> None:
+    assert ProjectSessions.every(dirs) == []
+    ProjectSessions.of(dirs).sessions.mkdir(parents=True)
+    assert ProjectSessions.every(dirs) == [ProjectSessions.of(dirs)]
 
 
 async def test_a_home_that_cannot_be_written_is_told_with_what_helps(

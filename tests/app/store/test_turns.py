@@ -28,52 +28,52 @@ CUT_OFF: MessageDict = {
 
 
 async def test_an_answer_that_was_cut_off_is_marked(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        await kept.journal.append(TurnStarted(turn_id="t2", prompt="And now?"))
+    async with store.open(record()) as writer:
+        await writer.note_turn(HELLO)
+        await writer.journal.append(TurnStarted(turn_id="t2", prompt="And now?"))
     question: MessageDict = {"role": "user", "content": "And now?"}
-    assert read_history(kept.folder).messages == [*HELLO, question, CUT_OFF]
-    async with store.open(record()) as kept:
-        await kept.settle()
-        assert kept.messages == [*HELLO, question, CUT_OFF]
-        await kept.journal.append(TurnStarted(turn_id="t3", prompt="Well?"))
-        await kept.journal.append(MessageWritten(turn_id="t3", message=HELLO[1]))
-    async with store.open(record()) as kept:
-        assert kept.messages[-1] == HELLO[1]
+    assert read_history(writer.folder).messages == [*HELLO, question, CUT_OFF]
+    async with store.open(record()) as writer:
+        await writer.settle()
+        assert writer.messages == [*HELLO, question, CUT_OFF]
+        await writer.journal.append(TurnStarted(turn_id="t3", prompt="Well?"))
+        await writer.journal.append(MessageWritten(turn_id="t3", message=HELLO[1]))
+    async with store.open(record()) as writer:
+        assert writer.messages[-1] == HELLO[1]
 
 
 async def test_a_call_in_doubt_is_told_with_its_arguments(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        session = StoredSession(folder=kept.folder, record=kept.record)
+    async with store.open(record()) as writer:
+        session = StoredSession(folder=writer.folder, record=writer.record)
     await interrupt(store, session)
-    async with store.open(record()) as kept:
-        assert kept.interrupted is not None
-        assert kept.interrupted.in_doubt == ("rm",)
-        assert kept.interrupted.arguments == ('{"path": "/tmp/x"}',)
+    async with store.open(record()) as writer:
+        assert writer.interrupted is not None
+        assert writer.interrupted.in_doubt == ("rm",)
+        assert writer.interrupted.arguments == ('{"path": "/tmp/x"}',)
 
 
 async def test_interrupted_turn_is_told_with_result_for_every_call(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        await kept.journal.append(TurnStarted(turn_id="t2", prompt="Do it"))
-        await kept.journal.append(
+    async with store.open(record()) as writer:
+        await writer.note_turn(HELLO)
+        await writer.journal.append(TurnStarted(turn_id="t2", prompt="Do it"))
+        await writer.journal.append(
             MessageWritten(turn_id="t2", message=calling("a", "b", "c"))
         )
-        await kept.journal.append(
+        await writer.journal.append(
             CallStarted(turn_id="t2", call_id="c0", tool_name="a")
         )
-        await kept.journal.append(
+        await writer.journal.append(
             CallStarted(turn_id="t2", call_id="c1", tool_name="b")
         )
-        await kept.journal.append(
+        await writer.journal.append(
             CallFinished(turn_id="t2", call_id="c1", success=True, output="B!")
         )
-    async with store.open(record()) as kept:
-        messages = kept.messages
+    async with store.open(record()) as writer:
+        messages = writer.messages
         assert messages[:3] == [*HELLO, {"role": "user", "content": "Do it"}]
         results = {
             str(message["tool_call_id"]): str(message["content"])
@@ -83,7 +83,7 @@ async def test_interrupted_turn_is_told_with_result_for_every_call(
         assert "not known" in results["c0"]
         assert "was not started" in results["c2"]
         assert diagnose(messages) == ()
-        turn = await kept.settle()
+        turn = await writer.settle()
         assert turn is not None
         assert (turn.prompt, turn.in_doubt, turn.not_started) == (
             "Do it",
@@ -95,39 +95,39 @@ async def test_interrupted_turn_is_told_with_result_for_every_call(
             None,
             {"synthesized": True},
         ]
-        assert await kept.settle() is None
-    async with store.open(record()) as kept:
-        assert kept.messages == messages
-        assert kept.interrupted is None
+        assert await writer.settle() is None
+    async with store.open(record()) as writer:
+        assert writer.messages == messages
+        assert writer.interrupted is None
 
 
 async def test_call_has_not_result_of_earlier_one_with_its_id(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Do it"))
+    async with store.open(record()) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Do it"))
         for name in ("a", "b"):
-            await kept.journal.append(
+            await writer.journal.append(
                 MessageWritten(turn_id="t1", message=calling(name))
             )
-            await kept.journal.append(
+            await writer.journal.append(
                 CallStarted(turn_id="t1", call_id="c0", tool_name=name)
             )
-            await kept.journal.append(
+            await writer.journal.append(
                 CallFinished(turn_id="t1", call_id="c0", success=True, output=name)
             )
-        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("c")))
-        await kept.journal.append(
+        await writer.journal.append(MessageWritten(turn_id="t1", message=calling("c")))
+        await writer.journal.append(
             CallStarted(turn_id="t1", call_id="c0", tool_name="c")
         )
-        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("d")))
-    async with store.open(record()) as kept:
+        await writer.journal.append(MessageWritten(turn_id="t1", message=calling("d")))
+    async with store.open(record()) as writer:
         results = [
             str(message["content"])
-            for message in kept.messages
+            for message in writer.messages
             if message["role"] == "tool"
         ]
-        turn = await kept.settle()
+        turn = await writer.settle()
 
     assert results[:2] == ["a", "b"]
     assert "not known" in results[2]
@@ -139,13 +139,13 @@ async def test_call_has_not_result_of_earlier_one_with_its_id(
 async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
-        await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
-        await kept.transcript.store("t1", HELLO)  # and then the program ends
-    async with store.open(record()) as kept:
-        assert kept.messages == HELLO
+    async with store.open(record()) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await writer.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+        await writer.journal.append(TurnEnded(turn_id="t1", status="completed"))
+        await writer.transcript.store("t1", HELLO)  # and then the program ends
+    async with store.open(record()) as writer:
+        assert writer.messages == HELLO
 
 
 async def test_lines_of_turn_without_its_end_make_way_for_journal(
@@ -155,67 +155,67 @@ async def test_lines_of_turn_without_its_end_make_way_for_journal(
         {"role": "user", "content": "More"},
         {"role": "assistant", "content": "Yes."},
     ]
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        await kept.journal.append(TurnStarted(turn_id="t2", prompt="More"))
-        await kept.journal.append(MessageWritten(turn_id="t2", message=more[1]))
-        journal = (kept.folder / "journal.jsonl").read_bytes()
-        await kept.note_turn([*HELLO, *more])
-        path = kept.folder / "transcript.jsonl"
+    async with store.open(record()) as writer:
+        await writer.note_turn(HELLO)
+        await writer.journal.append(TurnStarted(turn_id="t2", prompt="More"))
+        await writer.journal.append(MessageWritten(turn_id="t2", message=more[1]))
+        journal = (writer.folder / "journal.jsonl").read_bytes()
+        await writer.note_turn([*HELLO, *more])
+        path = writer.folder / "transcript.jsonl"
     (path.parent / "journal.jsonl").write_bytes(journal)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]))  # the first message of the turn got there
-    async with store.open(record()) as kept:
-        assert kept.messages == [*HELLO, *more]
-        await kept.settle()
-        await kept.note_turn([*HELLO, *more, *HELLO])
-    async with store.open(record()) as kept:
-        assert kept.messages == [*HELLO, *more, *HELLO]
+    async with store.open(record()) as writer:
+        assert writer.messages == [*HELLO, *more]
+        await writer.settle()
+        await writer.note_turn([*HELLO, *more, *HELLO])
+    async with store.open(record()) as writer:
+        assert writer.messages == [*HELLO, *more, *HELLO]
 
 
 async def test_a_turn_whose_closing_line_is_lost_is_not(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
-        await kept.note_turn(HELLO)
-        await kept.note_turn([*HELLO, *HELLO])
-        path = kept.folder / "transcript.jsonl"
+    async with store.open(record()) as writer:
+        await writer.note_turn(HELLO)
+        await writer.note_turn([*HELLO, *HELLO])
+        path = writer.folder / "transcript.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], *lines[4:-1]]))
-    async with store.open(record()) as kept:
-        assert kept.messages == [*HELLO, *HELLO]
+    async with store.open(record()) as writer:
+        assert writer.messages == [*HELLO, *HELLO]
 
 
 async def test_finished_unstored_turn_is_stored_as_complete(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
-        await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
-    async with store.open(record()) as kept:
-        assert await kept.settle() is None
-        assert kept.messages == HELLO
+    async with store.open(record()) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await writer.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+        await writer.journal.append(TurnEnded(turn_id="t1", status="completed"))
+    async with store.open(record()) as writer:
+        assert await writer.settle() is None
+        assert writer.messages == HELLO
 
 
 async def test_turns_that_could_not_be_stored_are_all_told(
     store: ProjectSessions,
 ) -> None:
-    async with store.open(record()) as kept:
+    async with store.open(record()) as writer:
         for turn in ("t1", "t2"):
-            await kept.journal.append(TurnStarted(turn_id=turn, prompt="Hello"))
-            await kept.journal.append(MessageWritten(turn_id=turn, message=HELLO[1]))
-    async with store.open(record()) as kept:
-        assert kept.messages == [*HELLO, *HELLO]
-        settled = await kept.settle()
+            await writer.journal.append(TurnStarted(turn_id=turn, prompt="Hello"))
+            await writer.journal.append(MessageWritten(turn_id=turn, message=HELLO[1]))
+    async with store.open(record()) as writer:
+        assert writer.messages == [*HELLO, *HELLO]
+        settled = await writer.settle()
         assert settled is not None
         assert settled.turn_id == "t2"
-        assert kept.record.turn_count == 2
-        assert kept.record.updated > 0
+        assert writer.record.turn_count == 2
+        assert writer.record.updated > 0
 
 
 async def test_a_journal_that_says_nothing_is_no_turn(store: ProjectSessions) -> None:
-    async with store.open(record()) as kept:
-        await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
-    path = kept.folder / "journal.jsonl"
+    async with store.open(record()) as writer:
+        await writer.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
+    path = writer.folder / "journal.jsonl"
     odd = [
         LogEntry(kind="turn_started", data="?", at=1.0),
         LogEntry(kind="message", data={"message": "?"}, at=1.0),
@@ -223,36 +223,39 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: ProjectSessions) ->
     path.write_bytes(
         path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)
     )
-    async with store.open(record()) as kept:
-        assert kept.interrupted is None
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+    async with store.open(record()) as writer:
+        assert writer.interrupted is None
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
     path.write_bytes(
         path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)
     )
-    async with store.open(record()) as kept:
-        assert kept.messages == [HELLO[0], CUT_OFF]
+    async with store.open(record()) as writer:
+        assert writer.messages == [HELLO[0], CUT_OFF]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_a_damaged_line_that_began_a_turn_hides_no_call(
     store: ProjectSessions, *, is_first: bool
 ) -> None:
-    async with store.open(record()) as kept:
+    async with store.open(record()) as writer:
         if not is_first:
-            await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-            await kept.journal.append(TurnEnded(turn_id="t1", status="completed"))
-            await kept.transcript.store("t1", HELLO)
+            await writer.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+            await writer.journal.append(TurnEnded(turn_id="t1", status="completed"))
+            await writer.transcript.store("t1", HELLO)
     await interrupt(store, store.find("s1"))
     path = store.folder("s1") / "journal.jsonl"
     path.write_bytes(path.read_bytes().replace(b"Delete it", b"Delete.it"))
-    async with store.open(record()) as kept:
-        assert kept.interrupted is not None
-        assert (kept.interrupted.in_doubt, kept.interrupted.not_started) == (
+    async with store.open(record()) as writer:
+        assert writer.interrupted is not None
+        assert (
+            writer.interrupted.in_doubt,
+            writer.interrupted.not_started,
+        ) == (
             ("rm",),
             ("ls",),
         )
-        assert "is lost" in kept.interrupted.prompt
-        said = kept.messages if is_first else kept.messages[len(HELLO) :]
+        assert "is lost" in writer.interrupted.prompt
+        said = writer.messages if is_first else writer.messages[len(HELLO) :]
         assert [message["role"] for message in said] == [
             "user",
             "assistant",
@@ -267,20 +270,20 @@ async def test_what_modules_put_in_stands_where_it_stood(
     shown: MessageDict = {"role": "developer", "content": "notes.md"}
     later: MessageDict = {"role": "developer", "content": "more.md"}
     typed: MessageDict = {"role": "user", "content": "Be kind."}
-    async with store.open(record()) as kept:
-        await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.journal.append(MessageWritten(turn_id="t1", message=shown))
-        await kept.journal.append(
+    async with store.open(record()) as writer:
+        await writer.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
+        await writer.journal.append(MessageWritten(turn_id="t1", message=shown))
+        await writer.journal.append(
             MessageWritten(turn_id="t1", message={"role": "system", "content": "Anew."})
         )
-        await kept.journal.append(MessageWritten(turn_id="t1", message=calling("ls")))
-        await kept.journal.append(
+        await writer.journal.append(MessageWritten(turn_id="t1", message=calling("ls")))
+        await writer.journal.append(
             CallFinished(turn_id="t1", call_id="c0", success=True, output="x")
         )
-        await kept.journal.append(MessageWritten(turn_id="t1", message=later))
-        await kept.journal.append(MessageWritten(turn_id="t1", message=typed))
-    async with store.open(record()) as kept:
-        assert kept.messages == [
+        await writer.journal.append(MessageWritten(turn_id="t1", message=later))
+        await writer.journal.append(MessageWritten(turn_id="t1", message=typed))
+    async with store.open(record()) as writer:
+        assert writer.messages == [
             shown,
             HELLO[0],
             calling("ls"),

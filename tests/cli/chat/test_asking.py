@@ -17,39 +17,39 @@ from tests.cli.chat.conftest import Paper
 class Person(TerminalApproval):
     """Somebody who thinks until `decided` is set."""
 
-    told: list[str]
+    reported: list[str]
     asked: anyio.Event = attrs.field(factory=anyio.Event)
     decided: anyio.Event = attrs.field(factory=anyio.Event)
 
     async def request_approval(
         self, prompt: str, options: Sequence[str], timeout: float, default: str, /
     ) -> str:
-        self.told.append(f"asked {prompt}")
+        self.reported.append(f"asked {prompt}")
         self.asked.set()
         await self.decided.wait()
-        self.told.append(f"answered {prompt}")
+        self.reported.append(f"answered {prompt}")
         return options[0]
 
 
 class Board(Paper):
-    def __init__(self, told: list[str]) -> None:
+    def __init__(self, reported: list[str]) -> None:
         super().__init__()
-        self.told = told
+        self.reported = reported
 
     @asynccontextmanager
     async def away(self) -> AsyncIterator[None]:
-        self.told.append("away")
+        self.reported.append("away")
         yield
-        self.told.append("back")
+        self.reported.append("back")
 
 
 async def test_questions_are_asked_alone_after_begun_output() -> None:
-    told: list[str] = []
-    person, board = Person(told), Board(told)
+    reported: list[str] = []
+    person, board = Person(reported), Board(reported)
     approval = ChatApproval(
         lambda: board,
-        lambda question: told.append(f"shown before {question}"),
-        lambda: told.append("called"),
+        lambda question: reported.append(f"shown before {question}"),
+        lambda: reported.append("called"),
         person,
     )
     answers: list[str] = []
@@ -65,7 +65,7 @@ async def test_questions_are_asked_alone_after_begun_output() -> None:
             await person.asked.wait()
             group.start_soon(ask, "two")
             await anyio.wait_all_tasks_blocked()
-            assert told == [
+            assert reported == [
                 "shown before one",
                 "away",
                 "called",
@@ -75,7 +75,7 @@ async def test_questions_are_asked_alone_after_begun_output() -> None:
             person.decided.set()
 
     assert answers == ["Yes", "Yes"]
-    assert told[5:] == [
+    assert reported[5:] == [
         "answered one",
         "back",
         "away",

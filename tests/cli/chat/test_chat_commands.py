@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sessions.choices import SessionChoices
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.store.records import SessionRecord
@@ -28,16 +28,16 @@ async def stored(
     parent_id: str | None = None,
 ) -> None:
     """Store a session of the chat's project."""
-    store = ProjectSessions.of(Places.find(folder))
+    store = ProjectSessions.of(AppDirs.find(folder))
     record = SessionRecord(
         session_id=session_id, name=name, prompt=said[0], parent_id=parent_id
     )
-    async with store.open(record) as kept:
+    async with store.open(record) as saved:
         messages: list[MessageDict] = [
             {"role": role, "content": text}
             for role, text in zip(("user", "assistant"), said, strict=True)
         ]
-        await kept.note_turn(messages)
+        await saved.note_turn(messages)
 
 
 def picking(
@@ -88,7 +88,7 @@ async def test_sessions_are_searched_by_what_was_said(tmp_path: Path) -> None:
     (tmp_path / "shop/.amplifier").mkdir(parents=True)
     await stored(tmp_path / "shop", "s-milk", "groceries", "Buy milk.", "\x1b[2JNo.")
     await stored(tmp_path / "shop", "s-bread", "bakery", "Bake.", "Baked.")
-    choices = SessionChoices.of(ProjectSessions.of(Places.find(tmp_path / "shop")))
+    choices = SessionChoices.of(ProjectSessions.of(AppDirs.find(tmp_path / "shop")))
 
     assert len(choices.matching("")) == 2
     for text, found in (

@@ -305,7 +305,7 @@ async def test_a_setting_of_what_is_shown_holds_at_once(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     async with open_chat(["one"]) as chat:
-        settings = chat.talk.opened.composition.places.home / "settings.yaml"
+        settings = chat.talk.opened.composition.dirs.home / "settings.yaml"
         settings.parent.mkdir(parents=True, exist_ok=True)
         settings.write_text("ui: {show_usage: false}")
         chat.screen.type("/config ui.show_usage")

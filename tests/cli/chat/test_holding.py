@@ -15,7 +15,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.sessions.selection import SessionSelector
 from amplifier.app.store.store import ProjectSessions
@@ -29,14 +29,14 @@ TALKS: JSONObject = {"tool_calls": [{"name": "speak", "arguments": {}}]}
 
 
 @pytest.fixture(autouse=True)
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppDirs:
     """A project, the working directory."""
     (tmp_path / "shop/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
-    return Places.find()
+    return AppDirs.find()
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def typed(keys: str) -> Iterator[None]:
 
 @BACKENDS
 def test_a_chat_is_held_kept_and_goes_on(
-    tmp_path: Path, shop: Places, backend: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shop: AppDirs, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = PlanOptions(
         file=write_plan(tmp_path, ["# The answer\n\nIt is *one*.", "never"])
@@ -65,8 +65,8 @@ def test_a_chat_is_held_kept_and_goes_on(
     assert "Turns:    1" in out
     assert "going on without a command" in err
     assert "/help lists the commands" in err
-    (kept,) = ProjectSessions.of(shop).all()
-    assert kept.record.turn_count == 1
+    (stored,) = ProjectSessions.of(shop).all()
+    assert stored.record.turn_count == 1
     assert list(HistoryFile(shop.state).load_history_strings()) == ["/status", "hello"]
 
     with typed("/exit\r"):
@@ -89,18 +89,18 @@ def test_a_chat_leaves_what_waits_for_an_answer(
     (asked,) = json.loads(call("questions", "list", "--json").stdout)
     id_ = asked["question_id"]
     latest = SessionSelector(latest=True)
-    told = list[str]()
+    reported = list[str]()
     for keys in ("/status\r\x04", "\x04"):
         with typed(keys):
             converse(PlanOptions(), latest, backend=backend, debug=False)
-        told.append(capsys.readouterr().err)
+        reported.append(capsys.readouterr().err)
         call("answer", id_, "deny", "--no-run")
     continued = call("answer", id_, "deny")
 
-    assert f"question {id_[:12]} waits: speak" in told[0]
-    assert f"'amplifier answer {id_[:12]} allow' or 'deny' continues" in told[0]
-    assert "and a prompt ends it" in told[0]
-    assert f"question {id_[:12]} was answered and not continued" in told[1]
+    assert f"question {id_[:12]} waits: speak" in reported[0]
+    assert f"'amplifier answer {id_[:12]} allow' or 'deny' continues" in reported[0]
+    assert "and a prompt ends it" in reported[0]
+    assert f"question {id_[:12]} was answered and not continued" in reported[1]
     assert "The end." in continued.stdout
 
 
@@ -133,7 +133,7 @@ def test_of_a_long_turn_the_end_is_shown_again(
 
 
 def test_what_is_not_kept_leaves_nothing(
-    tmp_path: Path, shop: Places, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shop: AppDirs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with typed("hello\r\x04"):
         converse(

@@ -45,10 +45,11 @@ def test_the_size_is_limited_and_a_budget_is_the_plans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"), [("é" * 10, "é" * 10), ("é" * 11, "é" * 10), ("\x00" * 90, None)]
+    ("text", "saved"),
+    [("é" * 10, "é" * 10), ("é" * 11, "é" * 10), ("\x00" * 90, None)],
 )
 async def test_the_size_limit_counts_injected_characters(
-    text: str, kept: str | None
+    text: str, saved: str | None
 ) -> None:
     session = build_session("end", settings={"injection_size_limit": 10})
     async with session:
@@ -60,7 +61,7 @@ async def test_the_size_limit_counts_injected_characters(
             message["content"]
             for message in mounted_context(session.coordinator).messages
         ]
-    assert stored == ([] if kept is None else [kept])
+    assert stored == ([] if saved is None else [saved])
 
 
 async def test_the_budget_is_one_turns_and_only_reported(reports: Reports) -> None:

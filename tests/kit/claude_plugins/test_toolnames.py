@@ -130,7 +130,7 @@ def test_a_tool_that_is_named_is_ours(written: str, ours: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "told"),
+    ("name", "given", "reported"),
     [
         (
             "move",
@@ -145,7 +145,7 @@ def test_a_tool_that_is_named_is_ours(written: str, ours: str) -> None:
     ],
 )
 def test_a_call_is_also_what_their_agent_would_do_instead(
-    name: str, given: JSONObject, told: list[tuple[str, str]]
+    name: str, given: JSONObject, reported: list[tuple[str, str]]
 ) -> None:
     first, *others = claude_calls(name, given, "/w")
 
@@ -154,7 +154,7 @@ def test_a_call_is_also_what_their_agent_would_do_instead(
         (call.name, call.arguments.get("command", call.arguments.get("file_path")))
         for call in others
     ]
-    assert found == told
+    assert found == reported
     assert all(
         {"Edit", "MultiEdit", "NotebookEdit"} <= set(call.names)
         for call in others

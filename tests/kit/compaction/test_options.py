@@ -284,7 +284,7 @@ async def test_the_model_is_told_what_it_does_not_see(enabled: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verbosity", "told", "untold"),
+    ("verbosity", "reported", "unrecorded"),
     [
         ("minimal", "not shown", "Left out: messages 1"),
         ("normal", "Left out: messages 1-", "Left out was asked"),
@@ -292,7 +292,7 @@ async def test_the_model_is_told_what_it_does_not_see(enabled: bool) -> None:
     ],
 )
 async def test_the_verbosity_says_how_much_it_is_told(
-    verbosity: str, told: str, untold: str
+    verbosity: str, reported: str, unrecorded: str
 ) -> None:
     memory = made(
         turns(20), compaction_notice_enabled=True, compaction_notice_verbosity=verbosity
@@ -300,16 +300,16 @@ async def test_the_verbosity_says_how_much_it_is_told(
 
     text = notice(await memory.view(4_400)) or ""
 
-    assert told in text
-    assert untold not in text
+    assert reported in text
+    assert unrecorded not in text
 
 
 @pytest.mark.parametrize(
-    ("reserve", "told"),
+    ("reserve", "reported"),
     [(800, "was asked"), (90, "Left out: "), (15, "Some"), (3, None)],
 )
 async def test_a_notice_takes_no_more_than_its_reserve(
-    reserve: int, told: str | None
+    reserve: int, reported: str | None
 ) -> None:
     memory = made(
         turns(20),
@@ -320,16 +320,16 @@ async def test_a_notice_takes_no_more_than_its_reserve(
 
     text = notice(await memory.view(4_400))
 
-    assert text is None if told is None else told in (text or "")
+    assert text is None if reported is None else reported in (text or "")
 
 
-@pytest.mark.parametrize(("level", "told"), [(1, True), (9, False)])
-async def test_a_notice_comes_from_its_level_on(level: int, told: bool) -> None:
+@pytest.mark.parametrize(("level", "reported"), [(1, True), (9, False)])
+async def test_a_notice_comes_from_its_level_on(level: int, reported: bool) -> None:
     memory = made(
         turns(20), compaction_notice_enabled=True, compaction_notice_min_level=level
     )
 
-    assert (notice(await memory.view(4_400)) is not None) == told
+    assert (notice(await memory.view(4_400)) is not None) == reported
 
 
 @pytest.mark.parametrize("mounted", [True, False])

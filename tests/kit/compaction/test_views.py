@@ -116,11 +116,11 @@ async def test_first_prompt_outlives_its_turn_and_is_then_shown_short() -> None:
         *turns(8),
     ]
 
-    kept = await made(history).view(1_900)
+    saved = await made(history).view(1_900)
     memory = made(history)
     short = await memory.view(1_600)
 
-    assert kept[0] == history[0]
+    assert saved[0] == history[0]
     assert "[750 characters of message 0 are not shown]" in str(short[0]["content"])
     assert memory.figures()["user_messages_stubbed"] == 1
     assert await memory.context.get_messages() == history

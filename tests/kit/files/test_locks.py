@@ -57,11 +57,11 @@ def test_a_process_that_was_killed_holds_nothing(target: Path) -> None:
             LockedError,
             match=f"It is being written by process {child.pid} on .*, started at ",
         ):
-            WriterLock.take(target, patience=0)
+            WriterLock.take(target, timeout=0)
         child.kill()
         child.wait()
 
-        WriterLock.take(target, patience=0).release()
+        WriterLock.take(target, timeout=0).release()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_whoever_left_no_legible_name_is_refused_without_one(
     with pytest.raises(
         LockedError, match="It is being written by a process that left no name"
     ) as refusal:
-        WriterLock.take(target, patience=0)
+        WriterLock.take(target, timeout=0)
     lock.release()
 
     assert refusal.value.owner is None
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_the_lock_without_a_name_and_held(
     lock = WriterLock.take(target)
 
     with pytest.raises(LockedError, match="left no name"):
-        WriterLock.take(target, patience=0)
+        WriterLock.take(target, timeout=0)
     lock.release()
 
 

@@ -122,10 +122,12 @@ def test_no_race_leads_outside(places: tuple[Path, Path], shape: str) -> None:
         # a busy machine may not come to one access in that time
         while time.monotonic() < end or not done:
             for path in paths:
-                with suppress(PathError, OSError), confined.locate(path) as spot:
-                    with spot.open_file() as file:
+                with suppress(PathError, OSError), confined.locate(path) as resolved:
+                    with resolved.open_file() as file:
                         read.append(file.read())
-                    write_atomically(spot.name, b"inside", dir_fd=spot.directory)
+                    write_atomically(
+                        resolved.name, b"inside", dir_fd=resolved.directory
+                    )
                     done += 1
 
     assert {*read} == {b"inside"}

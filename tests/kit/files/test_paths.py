@@ -62,7 +62,7 @@ def confined(root: Path) -> ConfinedPaths:
 
 
 def read(confined: ConfinedPaths, path: str) -> str:
-    with confined.locate(path) as spot, spot.open_file() as file:
+    with confined.locate(path) as resolved_path, resolved_path.open_file() as file:
         return file.read().decode()
 
 
@@ -131,8 +131,8 @@ def test_a_link_to_a_place_inside_is_followed(
     (root / "sub" / "back").symlink_to("../file.txt")
     (root / "link").symlink_to(target.format(root=root))
 
-    with confined.locate("link") as spot:
-        assert spot.path == root / "file.txt"
+    with confined.locate("link") as resolved_path:
+        assert resolved_path.path == root / "file.txt"
     assert read(confined, "link") == "inside"
 
 
@@ -196,8 +196,8 @@ def test_the_whole_file_system_may_be_a_root(root: Path) -> None:
 
     assert read(confined, "file.txt") == "inside"
     assert read(confined, f"/../..{root}/file.txt") == "inside"
-    with confined.locate("/..") as spot:
-        assert spot.path == Path("/")
+    with confined.locate("/..") as resolved_path:
+        assert resolved_path.path == Path("/")
 
 
 def test_relative_path_starts_at_base_even_when_that_is_outside(
@@ -222,8 +222,8 @@ def test_a_tilde_is_the_home_directory(
     confined = ConfinedPaths([root], base=root / "sub")
 
     assert read(confined, "~/file.txt") == "inside"
-    with confined.locate("~") as spot:
-        assert spot.path == root
+    with confined.locate("~") as resolved_path:
+        assert resolved_path.path == root
     with pytest.raises(InvalidPathError, match="'~user' is not read"):
         read(confined, "~nosuchuser/x")
 
@@ -282,11 +282,11 @@ def test_missing_path_is_reported_without_candidates(
     confined: ConfinedPaths,
 ) -> None:
     with (
-        confined.locate("flie.txt") as spot,
+        confined.locate("flie.txt") as resolved_path,
         few_handles(),
         pytest.raises(PathMissingError, match="list the directory"),
     ):
-        spot.existing()
+        resolved_path.existing()
 
 
 def test_a_file_in_the_place_of_a_directory_is_an_error(
@@ -342,33 +342,33 @@ def test_kinds_have_names() -> None:
 def test_fifo_replacing_a_walked_file_does_not_block(
     confined: ConfinedPaths, root: Path
 ) -> None:
-    with confined.locate("file.txt") as spot:
+    with confined.locate("file.txt") as resolved_path:
         (root / "file.txt").unlink()
         os.mkfifo(root / "file.txt")
 
         with pytest.raises(PathKindError, match="FIFO"):
-            spot.open_file()
+            resolved_path.open_file()
 
 
 def test_link_that_takes_place_of_file_after_walk_is_refused(
     confined: ConfinedPaths, root: Path, tmp_path: Path
 ) -> None:
-    with confined.locate("file.txt") as spot:
+    with confined.locate("file.txt") as resolved_path:
         (root / "file.txt").unlink()
         (root / "file.txt").symlink_to(tmp_path / "secret")
 
         with pytest.raises(PathAccessError, match="became a link"):
-            spot.open_file()
+            resolved_path.open_file()
 
 
 def test_a_file_that_goes_away_after_the_walk_is_missing(
     confined: ConfinedPaths, root: Path
 ) -> None:
-    with confined.locate("file.txt") as spot:
+    with confined.locate("file.txt") as resolved_path:
         (root / "file.txt").unlink()
 
         with pytest.raises(PathMissingError):
-            spot.open_file()
+            resolved_path.open_file()
 
 
 def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) -> None:
@@ -377,8 +377,8 @@ def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) 
         (".", {"sub", "file.txt"}),
         ("sub/..", {"sub", "file.txt"}),
     ):
-        with confined.locate(path) as spot:
-            handle = spot.open_directory()
+        with confined.locate(path) as resolved_path:
+            handle = resolved_path.open_directory()
             try:
                 assert set(os.listdir(handle)) == names
             finally:
@@ -387,10 +387,10 @@ def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) 
 
 def test_a_file_is_no_directory(confined: ConfinedPaths) -> None:
     with (
-        confined.locate("file.txt") as spot,
+        confined.locate("file.txt") as resolved_path,
         pytest.raises(PathKindError, match="is a file, not a directory"),
     ):
-        spot.open_directory()
+        resolved_path.open_directory()
 
 
 def test_missing_parents_are_made_where_the_path_leads(
@@ -398,11 +398,11 @@ def test_missing_parents_are_made_where_the_path_leads(
 ) -> None:
     (root / "link").symlink_to("sub/new")
 
-    with confined.locate("link/a/b.txt") as spot:
-        assert not spot.exists
-        assert spot.path == root / "sub/new/a/b.txt"
-        spot.make_parents()
-        write_atomically(spot.name, b"made", dir_fd=spot.directory)
+    with confined.locate("link/a/b.txt") as resolved_path:
+        assert not resolved_path.exists
+        assert resolved_path.path == root / "sub/new/a/b.txt"
+        resolved_path.make_parents()
+        write_atomically(resolved_path.name, b"made", dir_fd=resolved_path.directory)
 
     assert (root / "sub/new/a/b.txt").read_text() == "made"
 
@@ -411,13 +411,13 @@ def test_missing_parents_are_not_made_without_end(
     confined: ConfinedPaths, root: Path
 ) -> None:
     with (
-        confined.locate("new/" * 40 + "b.txt") as spot,
+        confined.locate("new/" * 40 + "b.txt") as resolved_path,
         pytest.raises(
             InvalidPathError,
             match="40 directories above it are missing, at most 32 are made",
         ),
     ):
-        spot.make_parents()
+        resolved_path.make_parents()
 
     assert not (root / "new").exists()
 
@@ -425,10 +425,10 @@ def test_missing_parents_are_not_made_without_end(
 def test_parents_that_somebody_else_made_are_used(
     confined: ConfinedPaths, root: Path
 ) -> None:
-    with confined.locate("new/b.txt") as spot:
+    with confined.locate("new/b.txt") as resolved_path:
         (root / "new").mkdir()
-        spot.make_parents()
-        write_atomically(spot.name, b"made", dir_fd=spot.directory)
+        resolved_path.make_parents()
+        write_atomically(resolved_path.name, b"made", dir_fd=resolved_path.directory)
 
     assert read(confined, "new/b.txt") == "made"
 
@@ -436,10 +436,10 @@ def test_parents_that_somebody_else_made_are_used(
 def test_link_that_takes_place_of_missing_parent_is_refused(
     confined: ConfinedPaths, root: Path, tmp_path: Path
 ) -> None:
-    with confined.locate("new/deep/b.txt") as spot:
+    with confined.locate("new/deep/b.txt") as resolved_path:
         (root / "new").symlink_to(tmp_path / "root-evil")
         with pytest.raises(PathAccessError):
-            spot.make_parents()
+            resolved_path.make_parents()
 
     assert os.listdir(tmp_path / "root-evil") == ["secret"]
 
@@ -449,8 +449,11 @@ def test_dangling_link_leads_to_place_where_its_target_would_be(
 ) -> None:
     (root / "link").symlink_to("sub/later.txt")
 
-    with confined.locate("link") as spot:
-        assert (spot.path, spot.exists) == (root / "sub/later.txt", False)
+    with confined.locate("link") as resolved_path:
+        assert (resolved_path.path, resolved_path.exists) == (
+            root / "sub/later.txt",
+            False,
+        )
 
 
 @pytest.mark.parametrize(
@@ -487,8 +490,8 @@ def test_a_protected_name_in_the_root_itself_denies_nothing(tmp_path: Path) -> N
     root.mkdir(parents=True)
     confined = ConfinedPaths([root], base=root, denied_names=[".git"])
 
-    with confined.locate("file") as spot:
-        assert spot.path == root / "file"
+    with confined.locate("file") as resolved_path:
+        assert resolved_path.path == root / "file"
 
 
 def test_a_protected_path_is_denied_with_all_below_it(root: Path) -> None:
@@ -501,8 +504,8 @@ def test_a_protected_path_is_denied_with_all_below_it(root: Path) -> None:
         with pytest.raises(PathDeniedError), confined.locate(path):
             pass
     for path in ("sub2", "file.txt"):
-        with confined.locate(path) as spot:
-            assert spot.name == path
+        with confined.locate(path) as resolved_path:
+            assert resolved_path.name == path
 
 
 def test_a_platform_without_directory_handles_is_refused(
@@ -519,8 +522,8 @@ def test_names_that_are_no_utf8_are_shown_with_escapes(
 ) -> None:
     (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
 
-    with confined.locate("link") as spot:
-        assert spot.shown == rf"{root}/caf\udce9"
+    with confined.locate("link") as resolved_path:
+        assert resolved_path.shown == rf"{root}/caf\udce9"
     assert printable(os.fsdecode(b"caf\xe9")) == r"caf\udce9"
     assert printable("café") == "café"
 
@@ -580,11 +583,11 @@ def maze(root: Path, tmp_path: Path) -> Path:
 def test_no_path_leads_outside(maze: Path, parts: list[str], absolute: bool) -> None:
     path = "/".join([str(maze), *parts] if absolute else parts)
     try:
-        with ConfinedPaths([maze], base=maze).locate(path) as spot:
+        with ConfinedPaths([maze], base=maze).locate(path) as resolved_path:
             reached, status, directory = (
-                spot.path,
-                spot.status,
-                os.fstat(spot.directory),
+                resolved_path.path,
+                resolved_path.status,
+                os.fstat(resolved_path.directory),
             )
     except PathError:
         return
@@ -623,9 +626,11 @@ def test_no_write_lands_outside_while_dir_is_swapped_for_link(
         while number < 1000 or not written:
             number += 1
             try:
-                with confined.locate(f"sub/{number}.txt") as spot:
-                    if not spot.parents:
-                        write_atomically(spot.name, b"", dir_fd=spot.directory)
+                with confined.locate(f"sub/{number}.txt") as resolved_path:
+                    if not resolved_path.parents:
+                        write_atomically(
+                            resolved_path.name, b"", dir_fd=resolved_path.directory
+                        )
                         written += 1
             except (PathError, OSError):
                 continue

@@ -115,7 +115,7 @@ def test_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "told"),
+    ("messages", "reported"),
     [
         ([], "0 messages"),
         ([{"role": "user"}], "1 message: user"),
@@ -134,6 +134,6 @@ def test_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_history_is_told_by_roles_of_long_one_those_of_ends(
-    messages: list[object], told: str
+    messages: list[object], reported: str
 ) -> None:
-    assert roles_of(messages) == told
+    assert roles_of(messages) == reported

@@ -93,10 +93,10 @@ def test_images_stay_within_the_limits_and_none_comes_back(
         fitted = fit_images(
             messages[:end], max_images=max_images, max_characters=max_characters
         )
-        kept = sizes(fitted.messages)
+        stored = sizes(fitted.messages)
 
-        assert kept == numbers[fitted.left_out : end]  # the newest, without a gap
-        assert len(kept) <= max_images
-        assert sum(kept) <= max_characters or len(kept) == 1
+        assert stored == numbers[fitted.left_out : end]  # the newest, without a gap
+        assert len(stored) <= max_images
+        assert sum(stored) <= max_characters or len(stored) == 1
         assert fitted.left_out >= left_out
         left_out = fitted.left_out

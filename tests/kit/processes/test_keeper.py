@@ -23,12 +23,12 @@ Keep = Callable[..., dict[str, object]]  # type: ignore[explicit-any]  # its opt
 
 
 @pytest.fixture
-def kept() -> Iterator[Keep]:
+def stored() -> Iterator[Keep]:
     """Order a command from a keeper in this process; what it has changed is put back."""
     before = os.getcwd()
     handles: list[socket.socket] = []
 
-    def kept(
+    def stored(
         text: str, *, cut: float | None = None, **order: object
     ) -> dict[str, object]:
         ours, theirs = socket.socketpair()
@@ -48,38 +48,38 @@ def kept() -> Iterator[Keep]:
         found: dict[str, object] = json.loads(ours.recv(10_000))
         return found
 
-    yield kept
+    yield stored
     os.chdir(before)
     ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)
     for handle in handles:
         handle.close()
 
 
-def test_it_reports_how_the_command_ended(kept: Keep) -> None:
-    assert kept("cd /usr; pwd >&60; exit 4") == {
+def test_it_reports_how_the_command_ended(stored: Keep) -> None:
+    assert stored("cd /usr; pwd >&60; exit 4") == {
         "code": 4,
         "directory": "/usr",
         "leftover": 0,
         "survivors": 0,
     }
-    assert kept("kill -9 $$")["code"] == 137
+    assert stored("kill -9 $$")["code"] == 137
 
 
-def test_it_ends_what_is_left(kept: Keep) -> None:
-    assert kept("(trap '' TERM; sleep 98) & (sleep 98 &) ; exit 0")["leftover"] in (
+def test_it_ends_what_is_left(stored: Keep) -> None:
+    assert stored("(trap '' TERM; sleep 98) & (sleep 98 &) ; exit 0")["leftover"] in (
         2,
         3,
     )
 
 
-def test_it_ends_everything_when_it_is_told_to(kept: Keep) -> None:
-    assert kept("sleep 99 & sleep 99", cut=0.2)["code"] == 128 + signal.SIGTERM
+def test_it_ends_everything_when_it_is_told_to(stored: Keep) -> None:
+    assert stored("sleep 99 & sleep 99", cut=0.2)["code"] == 128 + signal.SIGTERM
 
 
-def test_it_writes_a_log(kept: Keep, tmp_path: Path) -> None:
+def test_it_writes_a_log(stored: Keep, tmp_path: Path) -> None:
     name = str(tmp_path / "log")
 
-    kept(
+    stored(
         "echo out; echo err >&2; sleep 0.1; exec >&- 2>&-; sleep 0.1",
         log=name,
         max_log_bytes=100,
@@ -88,61 +88,63 @@ def test_it_writes_a_log(kept: Keep, tmp_path: Path) -> None:
     assert JobLog(name).read(0, 100).data == b"out\nerr\n"
 
 
-def test_what_cannot_be_started_is_reported(kept: Keep, tmp_path: Path) -> None:
+def test_what_cannot_be_started_is_reported(stored: Keep, tmp_path: Path) -> None:
     assert (
-        kept("true", argv=["no-such-program"])["error"]
+        stored("true", argv=["no-such-program"])["error"]
         == "there is no program 'no-such-program'"
     )
-    assert kept("true", argv=["sh", "b\0"])["error"] == "embedded null byte"
+    assert stored("true", argv=["sh", "b\0"])["error"] == "embedded null byte"
     assert (
-        kept("true", directory="/nowhere/at-all")["error"]
+        stored("true", directory="/nowhere/at-all")["error"]
         == "No such file or directory: '/nowhere/at-all'"
     )
     assert (
-        kept("true", log=str(tmp_path / "x"), max_log_bytes=1, argv=["nothing"])["code"]
+        stored("true", log=str(tmp_path / "x"), max_log_bytes=1, argv=["nothing"])[
+            "code"
+        ]
         == 127
     )
 
 
 def test_without_handles_for_processes_it_looks_again_and_again(
-    kept: Keep, monkeypatch: pytest.MonkeyPatch
+    stored: Keep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     monkeypatch.setattr("sys.platform", "plan9")
 
-    assert kept("sleep 0.05; exit 6")["code"] == 6
+    assert stored("sleep 0.05; exit 6")["code"] == 6
 
 
 @pytest.mark.skipif(landlock_version() < 2, reason="the kernel has no Landlock")
-def test_restrictions_hold_for_the_command_alone(kept: Keep, tmp_path: Path) -> None:
+def test_restrictions_hold_for_the_command_alone(stored: Keep, tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
     outside.mkdir()
     restrictions = {"writable": [str(inside)], "hidden": [], "network": False}
 
-    report = kept(f"touch {inside}/a; touch {outside}/b", restrictions=restrictions)
+    report = stored(f"touch {inside}/a; touch {outside}/b", restrictions=restrictions)
 
     assert report["code"] == 1
     assert (os.listdir(inside), os.listdir(outside)) == (["a"], [])
     (outside / "mine").touch()
     assert "there is no program" in str(
-        kept("", restrictions=restrictions, argv=["nothing"])["error"]
+        stored("", restrictions=restrictions, argv=["nothing"])["error"]
     )
     assert "null byte" in str(
-        kept("", restrictions=restrictions, argv=["sh", "\0"])["error"]
+        stored("", restrictions=restrictions, argv=["sh", "\0"])["error"]
     )
 
 
 def test_what_cannot_be_killed_is_counted(
-    kept: Keep, monkeypatch: pytest.MonkeyPatch
+    stored: Keep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_keeper, "_KILL_SECONDS", 0.05)
     kill = os.kill
     spared: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: spared.append(pid))
 
-    assert kept("sleep 0.6 & exit 0")["survivors"] == 1
-    assert kept("sleep 0.6", cut=0.05) == {
+    assert stored("sleep 0.6 & exit 0")["survivors"] == 1
+    assert stored("sleep 0.6", cut=0.05) == {
         "code": 128 + signal.SIGKILL,
         "leftover": 0,
         "survivors": 1,
@@ -194,20 +196,23 @@ def test_it_is_ordered_on_its_standard_input(monkeypatch: pytest.MonkeyPatch) ->
     "has_memory_files", [True, False], ids=["in memory", "on disk"]
 )
 def test_a_command_reads_its_input_from_a_file_without_a_name(
-    kept: Keep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_memory_files: bool
+    stored: Keep,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_memory_files: bool,
 ) -> None:
     if not has_memory_files:
         monkeypatch.delattr(os, "memfd_create", raising=False)
-    kept(f"cat > {tmp_path}/read", input="öne\n" * 1_000)
+    stored(f"cat > {tmp_path}/read", input="öne\n" * 1_000)
 
     assert (tmp_path / "read").read_text() == "öne\n" * 1_000
 
 
-def test_it_gives_the_command_the_input_that_is_ordered(kept: Keep) -> None:
+def test_it_gives_the_command_the_input_that_is_ordered(stored: Keep) -> None:
     reader, writer = os.pipe()
     os.write(writer, b"4")
     os.close(writer)
 
-    assert kept("read -r code; exit ${code:-4}", input_handle=reader)["code"] == 4
+    assert stored("read -r code; exit ${code:-4}", input_handle=reader)["code"] == 4
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(reader)

@@ -51,7 +51,7 @@ def test_a_rule_finds_its_tokens_and_refuses_what_looks_similar(
 
 
 def test_tokens_are_found_wherever_they_stand() -> None:
-    random, told = Random(5), redactor()
+    random, reported = Random(5), redactor()
     texts = [
         (around.format(sample), sample)
         for rule in token_rules()
@@ -59,13 +59,15 @@ def test_tokens_are_found_wherever_they_stand() -> None:
         for sample in islice(rule.samples(random), 1)
     ]
 
-    missed = [text for text, sample in texts if sample[-12:] in told.redact_text(text)]
+    missed = [
+        text for text, sample in texts if sample[-12:] in reported.redact_text(text)
+    ]
     assert len(missed) <= len(texts) * 0.03, missed[:10]
 
 
 @pytest.mark.figures  # how often a rule errs, over a library's source
 def test_ordinary_source_is_left_as_it_is() -> None:
-    told, lines, changes = redactor(), 0, 0
+    reported, lines, changes = redactor(), 0, 0
     library = Path(sysconfig.get_paths()["stdlib"])
     files = sorted(
         file for file in library.glob("[a-z]*/*.py") if file.parent.name != "test"
@@ -73,7 +75,7 @@ def test_ordinary_source_is_left_as_it_is() -> None:
     for file in islice(files, 0, None, 6):
         text = file.read_text("utf-8", "replace")
         lines += text.count("\n")
-        changes += len(told.places(text))
+        changes += len(reported.places(text))
 
     assert lines > 5_000
     assert changes * 20_000 <= lines

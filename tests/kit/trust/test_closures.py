@@ -13,7 +13,7 @@ from amplifier_kit.trust import (
     changed_code,
     closure_of,
     covered_paths,
-    judge_project,
+    evaluate_project,
 )
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -171,7 +171,7 @@ def test_what_is_only_named_while_it_runs_cannot_be_trusted(
         settings(command)[".claude/settings.json"]
     )
 
-    decision = judge_project(store, project, "hooks")
+    decision = evaluate_project(store, project, "hooks")
 
     assert (decision.trusted, decision.can_be_trusted) == (False, False)
     assert "put together" in decision.reason
@@ -360,7 +360,7 @@ def test_a_chain_of_scripts_is_trusted_as_a_whole(
     (project / "tools/check.sh").write_text('. "$(dirname "$0")"/../run.sh\n')
     (project / "run.sh").write_text("python3 x.py\n")
     (project / "x.py").write_text("import mod\n")
-    decision = judge_project(store, project, "hooks")
+    decision = evaluate_project(store, project, "hooks")
     assert set(decision.items) >= {
         "tools/check.sh",
         "run.sh",
@@ -368,13 +368,13 @@ def test_a_chain_of_scripts_is_trusted_as_a_whole(
         "mod/__init__.py",
     }
     store.grant(decision)
-    assert judge_project(store, project, "hooks").trusted
+    assert evaluate_project(store, project, "hooks").trusted
     assert changed_code(store, project, "cd tools && ./check.sh") == ()
     assert changed_code(store, project, "ls") == ()
 
     (project / "mod/other.py").write_text("evil")
 
-    assert judge_project(store, project, "hooks").changed == ("mod/other.py",)
+    assert evaluate_project(store, project, "hooks").changed == ("mod/other.py",)
     assert changed_code(store, project, "cd tools && ./check.sh") == ("mod/other.py",)
     assert changed_code(store, project, "sh later.sh") == ()
 
@@ -409,7 +409,7 @@ def test_what_trusted_command_runs_not_there_has_changed(
     (project / ".claude/settings.json").write_bytes(
         settings(command)[".claude/settings.json"]
     )
-    store.grant(judge_project(store, project, "hooks"))
+    store.grant(evaluate_project(store, project, "hooks"))
     assert changed_code(store, project, command) == ()
     assert changed_code(store, project, command, trusted={}) == ()
 
@@ -423,7 +423,7 @@ def test_what_trusted_command_runs_not_there_has_changed(
         f"{changed_code(store, project, command)[0]}/__init__.py",
     ]
     assert changed_code(store, project, "ruff check lib") == ()
-    assert not judge_project(store, project, "hooks").trusted
+    assert not evaluate_project(store, project, "hooks").trusted
 
 
 def test_unreadable_code_counts_as_changed(project: Path, store: TrustStore) -> None:
@@ -431,7 +431,7 @@ def test_unreadable_code_counts_as_changed(project: Path, store: TrustStore) -> 
     (project / ".claude/settings.json").write_bytes(
         settings("./run.sh")[".claude/settings.json"]
     )
-    store.grant(judge_project(store, project, "hooks"))
+    store.grant(evaluate_project(store, project, "hooks"))
     (project / "run.sh").unlink()
     (project / "run.sh").symlink_to("x.py")
 
@@ -446,7 +446,7 @@ def test_an_endless_chain_cannot_be_trusted(project: Path, store: TrustStore) ->
     for number in range(20):
         (project / f"s{number}.sh").write_text(f"./s{number + 1}.sh\n")
 
-    decision = judge_project(store, project, "hooks")
+    decision = evaluate_project(store, project, "hooks")
 
     assert not decision.can_be_trusted
     assert "more than 16" in decision.reason
@@ -458,17 +458,17 @@ def test_compiled_python_files_are_not_part_of_trusted_code(
     module = project / ".amplifier/modules/tool-x"
     (module / "__pycache__").mkdir(parents=True)
     (module / "x.py").touch()
-    store.grant(judge_project(store, project, "modules"))
+    store.grant(evaluate_project(store, project, "modules"))
 
     (module / "__pycache__/x.pyc").touch()
-    decision = judge_project(store, project, "modules")
+    decision = evaluate_project(store, project, "modules")
     assert (decision.trusted, [*decision.contents]) == (
         True,
         [".amplifier/modules/tool-x/x.py"],
     )
 
     (module / "x.py").write_text("evil")
-    assert judge_project(store, project, "modules").changed == (
+    assert evaluate_project(store, project, "modules").changed == (
         ".amplifier/modules/tool-x/x.py",
     )
 
@@ -482,7 +482,7 @@ def test_covered_paths_include_folders_and_missing_files(
     (project / ".claude/settings.json").write_bytes(
         settings("./later.sh && ./run.sh")[".claude/settings.json"]
     )
-    store.grant(judge_project(store, project, "hooks"))
+    store.grant(evaluate_project(store, project, "hooks"))
 
     assert set(covered_paths(store, project)) == {
         *(
@@ -537,7 +537,7 @@ def test_of_each_kind_that_counts_which_runs(
     (project / "src").mkdir()
     (project / "src/a.sh").write_text("./run.sh")
 
-    decision = judge_project(store, project, kind)
+    decision = evaluate_project(store, project, kind)
 
     assert decision.can_be_trusted
     assert ("run.sh" in decision.items) is named

@@ -87,8 +87,11 @@ async def test_request_has_no_more_images_than_configuration_says() -> None:
     answer = await provider.complete(ChatRequest(messages=[message], stop=["x"]))
     plain = await provider.complete(ask())
 
-    told = "[an image is not shown: newer ones took its place]"
-    assert script.bodies[0] == {"model": "grey", "words": [f"Look:{told}{told}"]}
+    reported = "[an image is not shown: newer ones took its place]"
+    assert script.bodies[0] == {
+        "model": "grey",
+        "words": [f"Look:{reported}{reported}"],
+    }
     assert answer.degradation == Degradation(
         requested="images; stop",
         actual="2 of them as a text that says so; none",
@@ -169,8 +172,8 @@ async def test_a_price_makes_a_cost_and_a_contribution() -> None:
 
     assert answer.usage is not None
     assert str(answer.usage.cost_usd) == "0.00001"
-    told = await coordinator.collect_contributions("session.cost")
-    assert told == [{"provider": "parrot", "usd": "0.00001", "unpriced": 1}]
+    reported = await coordinator.collect_contributions("session.cost")
+    assert reported == [{"provider": "parrot", "usd": "0.00001", "unpriced": 1}]
 
 
 class Mute(ParrotProvider):

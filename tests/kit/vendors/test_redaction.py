@@ -11,10 +11,10 @@ def withholder(*texts: str) -> Withholder:
 
 
 def test_a_token_is_withheld_with_and_without_its_scheme() -> None:
-    told = withholder("Bearer tok-1234567")
+    reported = withholder("Bearer tok-1234567")
 
-    assert told.text("Bearer tok-1234567!") == "(withheld)!"
-    assert told.text("it was tok-1234567") == "it was (withheld)"
+    assert reported.text("Bearer tok-1234567!") == "(withheld)!"
+    assert reported.text("it was tok-1234567") == "it was (withheld)"
 
 
 def test_short_texts_are_words_and_not_secrets() -> None:
@@ -22,16 +22,16 @@ def test_short_texts_are_words_and_not_secrets() -> None:
 
 
 def test_old_token_stays_withheld_and_oldest_are_forgotten() -> None:
-    told = withholder("tok-1234567")
-    told.learn("tok-7654321")
+    reported = withholder("tok-1234567")
+    reported.learn("tok-7654321")
 
-    assert told.text("tok-1234567 tok-7654321") == "(withheld) (withheld)"
+    assert reported.text("tok-1234567 tok-7654321") == "(withheld) (withheld)"
 
     for number in range(100):
-        told.learn("tok-7654321", f"tok-number-{number}")
+        reported.learn("tok-7654321", f"tok-number-{number}")
 
     assert (
-        told.text("tok-1234567 tok-7654321 tok-number-99")
+        reported.text("tok-1234567 tok-7654321 tok-number-99")
         == "tok-1234567 (withheld) (withheld)"
     )
 

@@ -197,7 +197,7 @@ class ModuleGoneSince(KeepsNotes):
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.is_refused, outcome.text
-        assert "hooks-sentinel" in outcome.told
+        assert "hooks-sentinel" in outcome.reported
 
 
 class DefaultSession(KeepsNotes):

@@ -142,7 +142,7 @@ class TenantBudget(Guard):
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.is_refused
         assert outcome.asked == ()
-        assert "10 tokens a day" in outcome.told
+        assert "10 tokens a day" in outcome.reported
 
 
 def _tokens(session: JSONObject) -> int:

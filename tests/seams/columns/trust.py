@@ -67,7 +67,7 @@ class Untrusted(Guard):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
         if not isinstance(start, EmbeddedStart):
-            assert "trust" in outcome.told, (
+            assert "trust" in outcome.reported, (
                 "the person is told that something was left out"
             )
 

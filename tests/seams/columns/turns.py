@@ -68,7 +68,7 @@ class StreamingUi(Guard):
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
-        shown = outcome.told if isinstance(start, EmbeddedStart) else outcome.text
+        shown = outcome.reported if isinstance(start, EmbeddedStart) else outcome.text
         if start.name == "tool-invoke":
             assert shown.count("counted") == 1, shown
             return
@@ -178,7 +178,7 @@ class UntrustedInstructions(Instructions):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         Guard.plays(self, stage, start, outcome)
         if not isinstance(start, EmbeddedStart):
-            assert "nobody trusted the instructions" in outcome.told
+            assert "nobody trusted the instructions" in outcome.reported
 
 
 class ShownMedia(Guard):
@@ -282,7 +282,7 @@ class PipedSize(PipedMention):
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.code == 1, outcome.text
-        assert " has more than 8 MB" in outcome.told
+        assert " has more than 8 MB" in outcome.reported
 
 
 class Provider(Guard):
@@ -392,7 +392,7 @@ class Fallbacks(Guard):
         if not start.is_resumed:  # the files of a project are looked for once a session
             said.append(".mcp.json")
         for text in said:
-            assert outcome.told.count(text) == 1, (text, outcome.told)
+            assert outcome.reported.count(text) == 1, (text, outcome.reported)
 
 
 class Telemetry(Guard):
@@ -415,5 +415,5 @@ class Telemetry(Guard):
         # a program that resumes a child, or a server, opens a session before and one after
         reopened = ("embedded-resumed-child", "served-session")
         sessions = 2 if start.name in reopened else 1
-        told = outcome.told.count("OTEL_EXPORTER_OTLP_PROTOCOL")
-        assert told == sessions, outcome.told
+        reported = outcome.reported.count("OTEL_EXPORTER_OTLP_PROTOCOL")
+        assert reported == sessions, outcome.reported

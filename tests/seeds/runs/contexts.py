@@ -251,8 +251,8 @@ async def compacted(sample: Sample) -> None:
     ]
     await context.set_messages(messages)
     await context._compact_internal()
-    kept = await context.get_messages()
-    assert kept == [messages[0], messages[6], *results]
+    saved = await context.get_messages()
+    assert saved == [messages[0], messages[6], *results]
     (before,), (after,) = (
         recorder.data(f"context:{when}_compact") for when in ("pre", "post")
     )

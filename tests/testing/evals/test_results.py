@@ -99,11 +99,11 @@ def test_a_file_cut_anywhere_loses_one_result(
 
         complete = whole[:cut].count(b"\n")
         with ResultFile.open(path) as file:
-            kept = [each.key for each in written][:complete]
+            saved = [each.key for each in written][:complete]
             # the last line may lack nothing but its end
             if cut < len(whole) and whole[cut : cut + 1] == b"\n":
-                kept.append(written[complete].key)
-            assert set(file.results) == {*kept, "the next"}
+                saved.append(written[complete].key)
+            assert set(file.results) == {*saved, "the next"}
             assert file.results["the next"] == result("the next")
 
 

@@ -448,12 +448,12 @@ def _without_a_second_result(view: list[MessageDict], budget: int) -> list[Messa
 
 def _until_a_note(view: list[MessageDict], budget: int) -> list[MessageDict]:
     """Keep of each call only what stands right behind it."""
-    kept: list[MessageDict] = []
+    saved: list[MessageDict] = []
     for message in view:
-        if message["role"] == "tool" and kept and "metadata" in kept[-1]:
+        if message["role"] == "tool" and saved and "metadata" in saved[-1]:
             continue
-        kept.append(message)
-    return kept
+        saved.append(message)
+    return saved
 
 
 FAULTY: Final[Mapping[str, Subject]] = {

@@ -88,7 +88,7 @@ class PersistentContext(CompactingContext):
             holds=HOLDS,
             check=check,
             durability=config.durability,
-            patience=config.lock_timeout,
+            timeout=config.lock_timeout,
         )
         try:
             context = cls(config, coordinator, file)
@@ -223,14 +223,14 @@ class PersistentContext(CompactingContext):
                 # before the file is replaced: a crash between the two doubles records,
                 # and loses none
                 await to_thread.run_sync(archive, target, retained.retired)
-                await self._file.replace(retained.kept)
+                await self._file.replace(retained.stays)
                 _log.info(
                     "%d records of %s went to %s",
                     len(retained.retired),
                     self._file.path,
                     target,
                 )
-                records = retained.kept
+                records = retained.stays
         begins = max(
             (index for index, record in enumerate(records) if record.kind == EPOCH),
             default=0,
@@ -283,14 +283,14 @@ class PersistentContext(CompactingContext):
             for start in (SESSION_START, SESSION_RESUME):
                 self._handlers.append(
                     self._hooks.register(
-                        start, self._tell, name="context-persistent.damage"
+                        start, self._report, name="context-persistent.damage"
                     )
                 )
 
     async def _sync(self, _event: str, _data: Mapping[str, object]) -> None:
         await self._file.sync()
 
-    async def _tell(self, _event: str, _data: Mapping[str, object]) -> None:
+    async def _report(self, _event: str, _data: Mapping[str, object]) -> None:
         pieces = "; ".join(map(str, self._file.damage))
         message = f"The conversation's file {self._file.path} was damaged. The rest was read. {pieces}"
         payload = UserNotification(

@@ -51,14 +51,14 @@ def system_message(text: str) -> MessageDict:
     return {"role": "system", "content": text}
 
 
-def _read(path: Path, most: int) -> str:
+def _read(path: Path, limit: int) -> str:
     if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
         raise ValueError("it is no regular file")
     with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
+        data = file.read(limit + 1)
+    if len(data) > limit:
         raise ValueError(
-            f"it has more than {most:,} bytes, and the budget is {most // BYTES_PER_TOKEN:,} tokens"
+            f"it has more than {limit:,} bytes, and the budget is {limit // BYTES_PER_TOKEN:,} tokens"
         )
     return data.decode("utf-8")
 

@@ -28,7 +28,7 @@ DAY = 86_400.0
 class Retained:
     """The records that stay, and those that go, both in their order."""
 
-    kept: tuple[LogEntry, ...]
+    stays: tuple[LogEntry, ...]
     retired: tuple[LogEntry, ...] = ()
 
 
@@ -68,16 +68,16 @@ def retain(records: Sequence[LogEntry], retention: Retention, now: float) -> Ret
         going.append(turns.pop(0))
     if not going:
         if past_goes:
-            return Retained(kept=tuple(present), retired=tuple(past))
-        return Retained(kept=tuple(records))
+            return Retained(stays=tuple(present), retired=tuple(past))
+        return Retained(stays=tuple(records))
     gone = [record for turn in going for record in turn.records]
     staying = [record for record in gone if _role(record) in retention.keep_roles]
     retired = [record for record in gone if _role(record) not in retention.keep_roles]
     if not retired:
-        return Retained(kept=tuple(records))
+        return Retained(stays=tuple(records))
     begin = LogEntry(kind=EPOCH, data=epoch("retired", (), count=len(retired)), at=now)
     rest = [record for turn in turns for record in turn.records]
-    return Retained(kept=(begin, *staying, *rest), retired=(*past, *retired))
+    return Retained(stays=(begin, *staying, *rest), retired=(*past, *retired))
 
 
 @attrs.define(eq=False)

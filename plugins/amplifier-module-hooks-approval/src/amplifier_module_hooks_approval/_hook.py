@@ -113,11 +113,11 @@ class ApprovalHook:
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {name!r} are no object")
         assessment = await assess(tool, dict(arguments)) or Assessment()
-        told = assessment.effects
-        if told is None:
+        declared = assessment.effects
+        if declared is None:
             effects = self._config.effects_of(name, tool)
         else:
-            effects = frozenset(told)
+            effects = frozenset(declared)
         call = RuledCall(
             tool_name=name,
             arguments=arguments,

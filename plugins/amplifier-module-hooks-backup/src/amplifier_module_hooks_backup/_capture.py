@@ -80,8 +80,8 @@ class Taker:
         # Both: a tool may replace the link or write through it.
         for follow in (False, True):
             try:
-                with confined.locate(path, follow=follow) as spot:
-                    self._take_spot(spot)
+                with confined.locate(path, follow=follow) as resolved:
+                    self._take_spot(resolved)
             except PathError:
                 return
 
@@ -128,16 +128,18 @@ class Taker:
         """Return what was taken, each path once."""
         return list(self._states.values())
 
-    def _take_spot(self, spot: ResolvedPath) -> None:
-        if spot.status is None:
-            self._note(State(path=str(spot.path), kind="absent"))
-        elif stat.S_ISDIR(spot.status.st_mode):
+    def _take_spot(self, resolved: ResolvedPath) -> None:
+        if resolved.status is None:
+            self._note(State(path=str(resolved.path), kind="absent"))
+        elif stat.S_ISDIR(resolved.status.st_mode):
             if self.depth != "none":
                 self._take_directory(
-                    str(spot.path), spot.open_directory(), spot.status, 0
+                    str(resolved.path), resolved.open_directory(), resolved.status, 0
                 )
         else:
-            self._take_one(str(spot.path), spot.name, spot.directory, spot.status)
+            self._take_one(
+                str(resolved.path), resolved.name, resolved.directory, resolved.status
+            )
 
     def _take_directory(
         self, path: str, handle: int, status: os.stat_result, depth: int

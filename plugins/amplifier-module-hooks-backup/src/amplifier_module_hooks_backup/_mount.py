@@ -66,7 +66,7 @@ class _Hook:
     coordinator: Coordinator
     config: BackupConfig
     backups: Backups
-    _told: set[str] = attrs.field(factory=set)
+    _warned: set[str] = attrs.field(factory=set)
 
     @property
     def directory(self) -> Path:
@@ -94,7 +94,7 @@ class _Hook:
         warnings: list[str] = []
         for wanted in await self._wanted(data):
             try:
-                kept = await self.backups.keep(
+                copied = await self.backups.keep(
                     wanted,
                     directory=self.directory,
                     tool=data["tool_name"],
@@ -108,7 +108,7 @@ class _Hook:
                     )
                 warnings += self._new({str(error): f"No backup: {error}"})
             else:
-                states = [entry.state for entry in kept]
+                states = [entry.state for entry in copied]
                 reasons = {
                     state.path: f"No backup of {state.shown}: {state.reason}"
                     for state in states
@@ -123,8 +123,8 @@ class _Hook:
 
     def _new(self, warnings: Mapping[str, str]) -> list[str]:
         """Return the warnings that the person has not had in this session, by what they are about."""
-        new = {key: text for key, text in warnings.items() if key not in self._told}
-        self._told.update(new)
+        new = {key: text for key, text in warnings.items() if key not in self._warned}
+        self._warned.update(new)
         return list(new.values())
 
     async def _wanted(self, data: ToolPre) -> list[PathsToCopy]:

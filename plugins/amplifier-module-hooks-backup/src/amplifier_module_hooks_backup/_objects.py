@@ -46,11 +46,11 @@ class Objects:
         """The bytes of all copies."""
         return sum(self._sizes.values())
 
-    def put(self, source: BinaryIO, most: int) -> tuple[str, int]:
+    def put(self, source: BinaryIO, limit: int) -> tuple[str, int]:
         """Copy a file piece by piece; return the digest of its content and its size.
 
         Raises:
-            TooLargeError: it has more than `most` bytes.
+            TooLargeError: it has more than `limit` bytes.
             OSError: it cannot be read, or the copy cannot be written.
         """
         temporary = self.folder / f"{token_hex(8)}.tmp"
@@ -62,7 +62,7 @@ class Objects:
                     # its copy.
                     check_cancelled()
                     size += len(data)
-                    if size > most:
+                    if size > limit:
                         raise FileTooLargeError
                     digest.update(data)
                     copy.write(data)

@@ -71,7 +71,7 @@ def restore_state(state: State, objects: Objects) -> None:
     """
     if state.kind == "left out":
         raise BackupError(f"{state.shown!r} was not copied: {state.reason}")
-    with _telling(state), _directory_of(state) as (handle, name):
+    with _naming_path(state), _directory_of(state) as (handle, name):
         match state.kind:
             case "file":
                 _put_file(state, objects, handle, name)
@@ -92,13 +92,13 @@ def restore_mode(state: State) -> None:
     """
     if state.kind != "directory":
         return
-    with _telling(state), _directory_of(state) as (handle, name):
+    with _naming_path(state), _directory_of(state) as (handle, name):
         if _mode_of(handle, name) != state.mode:
             os.chmod(name, state.mode, dir_fd=handle)
 
 
 @contextmanager
-def _telling(state: State) -> Iterator[None]:
+def _naming_path(state: State) -> Iterator[None]:
     """Say of which path the system refuses something; what was not there is not missed."""
     try:
         yield

@@ -262,22 +262,22 @@ class Backups:
 
     async def _make_room(self, states: Sequence[State]) -> None:
         """Forget the oldest entries when the copies take more than they may."""
-        most, new = self.config.max_total_bytes, {state.digest for state in states}
+        limit, new = self.config.max_total_bytes, {state.digest for state in states}
         if len(self._entries) > _MAX_ENTRIES:
             await self._leave(self._entries[_MAX_ENTRIES // 2 :], new)
-        if self._objects.total <= most:
+        if self._objects.total <= limit:
             return
         taken = self._objects.size_of(new)
-        if taken > most:
+        if taken > limit:
             raise BackupError(
-                f"The copies take more than {most:,} bytes (max_total_bytes)"
+                f"The copies take more than {limit:,} bytes (max_total_bytes)"
             )
-        kept, first = set(new), len(self._entries)
+        digests, first = set(new), len(self._entries)
         for entry in reversed(self._entries):
-            taken += self._objects.size_of({entry.state.digest} - kept)
-            if taken > most * _SHARE:
+            taken += self._objects.size_of({entry.state.digest} - digests)
+            if taken > limit * _SHARE:
                 break
-            kept.add(entry.state.digest)
+            digests.add(entry.state.digest)
             first -= 1
         await self._leave(self._entries[first:], new)
 

@@ -145,8 +145,8 @@ def line_of(
     }
     # A quarter each: escapes may make a text several times as long in JSON.
     share = max_bytes // (4 * len(body))
-    kept = {key: value for key, value in body.items() if len(str(value)) <= share}
-    line = encode_record(_record(entry, session_id, run, {**kept, **note}))
+    retained = {key: value for key, value in body.items() if len(str(value)) <= share}
+    line = encode_record(_record(entry, session_id, run, {**retained, **note}))
     if len(line) <= max_bytes:
         return line
     return encode_record(_record(entry, session_id, run, note))
@@ -230,5 +230,5 @@ class _Trimmer:
             return text
         redacted = self.redactor.redact_text(text[: self.max_text + _SPARE])
         # Redaction may shorten a text, so its end is measured after it.
-        kept = redacted[: min(self.max_text, max(0, len(redacted) - _EDGE))]
-        return f"{kept}… ({max(size, len(text))} characters)"
+        retained = redacted[: min(self.max_text, max(0, len(redacted) - _EDGE))]
+        return f"{retained}… ({max(size, len(text))} characters)"

@@ -70,7 +70,7 @@ class _Log:
     _seq: int = 0
     _offered: object = None
     _redactor: SinkRedactor | None = None
-    _told: int = 0
+    _reported: int = 0
 
     def listen(self, events: Iterable[str]) -> None:
         """Register for events that are wanted and not heard yet."""
@@ -135,9 +135,9 @@ class _Log:
         """Tell the person once what is not in the log."""
         missing = self.writer.missing
         # A resumed session ends more than once.
-        if missing <= self._told:
+        if missing <= self._reported:
             return
-        self._told = missing
+        self._reported = missing
         why = ""
         if self.writer.problem:
             why = f" ({self.writer.problem})"

@@ -51,7 +51,7 @@ class SessionLogWriter:
     _thread: threading.Thread | None = None
     _handle: int = -1
     _size: int = 0
-    _told: int = 0
+    _reported: int = 0
     _taken: int = 0
     _done: int = 0
     _until: float | None = None
@@ -144,8 +144,8 @@ class SessionLogWriter:
 
     def _write(self, entries: list[EventEntry]) -> None:
         lines = [line for entry in entries if (line := self._line(entry))]
-        if entries and self.dropped > self._told:
-            count, self._told = self.dropped - self._told, self.dropped
+        if entries and self.dropped > self._reported:
+            count, self._reported = self.dropped - self._reported, self.dropped
             lines += filter(None, [self._line(_dropped(count, entries[-1]))])
         try:
             # One by one: after an error the lines that were written are not counted as
@@ -197,15 +197,15 @@ class SessionLogWriter:
     def _turn(self) -> None:
         """Close the file and give it the name of an earlier one; the oldest goes."""
         self._close()
-        kept = self.config.keep_files
+        count = self.config.keep_files
         # From the oldest on, so that no file is renamed over one that is still to be.
-        for number in range(kept, 0, -1):
+        for number in range(count, 0, -1):
             earlier = self.path
             if number != 1:
                 earlier = rotated_name(self.path, number - 1)
             with suppress(FileNotFoundError):
                 os.replace(earlier, rotated_name(self.path, number))
-        if not kept:
+        if not count:
             self.path.unlink()
 
 

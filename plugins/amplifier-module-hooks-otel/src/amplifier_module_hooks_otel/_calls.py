@@ -37,7 +37,7 @@ class CallListener:
             self._take(data)
             self.trace.steps.close(step)
 
-    def tool_told(self, _: str, data: Data) -> None:
+    def tool_reported(self, _: str, data: Data) -> None:
         """Take what a tool was given and returned, as all handlers left it."""
         step = self._take(data)
         if step is None:

@@ -50,7 +50,7 @@ class ContentWriter:
         self, messages: Sequence[MessageDict], finish_reason: str | None = None
     ) -> str:
         """Write the newest messages that there is room for, in their order."""
-        kept: list[str] = []
+        retained: list[str] = []
         written: dict[int, tuple[MessageDict, str]] = {}
         room = self.longest
         for at in range(len(messages) - 1, -1, -1):
@@ -60,13 +60,13 @@ class ContentWriter:
             else:
                 text = self._message(message, finish_reason)
             room -= len(text)
-            if kept and room < 0:
+            if retained and room < 0:
                 break
-            kept.append(text)
+            retained.append(text)
             written[at] = message, text
         if finish_reason is None:
             self._written = written
-        return f"[{', '.join(reversed(kept))}]"
+        return f"[{', '.join(reversed(retained))}]"
 
     def _message(self, message: MessageDict, finish_reason: str | None) -> str:
         written: JSONObject = {
@@ -135,8 +135,8 @@ class ContentWriter:
         if len(text) <= self.longest:
             return text
         redacted = self.redactor.redact_text(text[: self.longest + _SPARE])
-        kept = redacted[: min(self.longest, max(0, len(redacted) - _EDGE))]
-        return f"{kept}… ({len(text)} characters)"
+        retained = redacted[: min(self.longest, max(0, len(redacted) - _EDGE))]
+        return f"{retained}… ({len(text)} characters)"
 
 
 def _part(block: ContentBlock) -> JSONObject:
@@ -163,10 +163,10 @@ def _part(block: ContentBlock) -> JSONObject:
             }
         case ImageBlock() | AudioBlock() | DocumentBlock() | VideoBlock():
             try:
-                told = media_summary(block)
+                summary = media_summary(block)
             except ValueError:  # no base64
                 return {"type": block.type}
-            told.pop("text", None)
-            return told
+            summary.pop("text", None)
+            return summary
         case _:
             return {"type": block.type}

@@ -140,7 +140,7 @@ def _handlers(spans: SpanTrace, end: _End) -> Iterator[tuple[str, _Handler, int]
     for event, handler in first.items():
         yield event, handler, _FIRST
     if spans.config.capture_content:
-        yield TOOL_POST, calls.tool_told, _LAST
+        yield TOOL_POST, calls.tool_reported, _LAST
     yield SESSION_END, end.hear, _LAST
 
 
@@ -152,7 +152,7 @@ class _End:
     spans: SpanTrace
     worker: JobWorker
     export: Export | None
-    _told: int = 0
+    _reported: int = 0
     _lost_before: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -167,9 +167,9 @@ class _End:
         await self.worker.flush()
         lost = self.worker.dropped + self.worker.failed
         lost += self._lost_by_export - self._lost_before
-        if lost <= self._told:
+        if lost <= self._reported:
             return
-        self._told = lost
+        self._reported = lost
         why = ""
         if self.worker.problem:
             why = f" ({self.worker.problem})"

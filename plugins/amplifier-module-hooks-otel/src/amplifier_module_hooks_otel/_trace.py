@@ -84,10 +84,14 @@ class SpanTrace:
         """End what is open of a turn whose end was not reported."""
         if self.turn is not None:
             self.end(
-                self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False
+                self.turn,
+                UNFINISHED if self.turn.is_framed else None,
+                is_reported=False,
             )
 
-    def end(self, turn: TurnTrace, error: str | None, *, is_told: bool = True) -> None:
+    def end(
+        self, turn: TurnTrace, error: str | None, *, is_reported: bool = True
+    ) -> None:
         """End a turn, and whatever of it is still open."""
         self.turn, self._last = None, turn.id
         # Inner steps first, so that what was current is set back in order.
@@ -98,7 +102,7 @@ class SpanTrace:
         if turn.usage is not None:
             turn.step.attributes.update(usage_of(turn.usage))
         seconds = turn.step.seconds
-        (self.steps.close if is_told else self.steps.abandon)(turn.step, error)
+        (self.steps.close if is_reported else self.steps.abandon)(turn.step, error)
         if self.metrics is not None:
             self.metrics.agent.record(seconds, with_error(turn.step), turn.step.context)
 

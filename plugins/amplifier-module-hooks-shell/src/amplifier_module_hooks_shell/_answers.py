@@ -9,7 +9,7 @@ from typing import Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
-from amplifier_module_hooks_shell._process import Ran
+from amplifier_module_hooks_shell._process import CommandResult
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["HookOutput", "read_judgement", "read_ran"]
@@ -83,7 +83,7 @@ class _MisfitError(ValueError):
     """The output is JSON and no answer."""
 
 
-def read_ran(ran: Ran, *, strict: bool) -> HookOutput:
+def read_ran(ran: CommandResult, *, strict: bool) -> HookOutput:
     """Read what came of a command.
 
     Exit code 2 blocks, with the error output as reason. Another one than 0 is a warning.
@@ -217,12 +217,14 @@ def _verdict(
     found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]
 ) -> tuple[Verdict | None, str]:
     """Return what an answer says and why: of the newer and the older spelling, and of a model's `ok`."""
-    told: Sequence[tuple[Mapping[str, JSONValue], str, Mapping[str, Verdict], str]] = (
+    candidates: Sequence[
+        tuple[Mapping[str, JSONValue], str, Mapping[str, Verdict], str]
+    ] = (
         (inner, "permissionDecision", _PERMISSIONS, "permissionDecisionReason"),
         (found, "permissionDecision", _PERMISSIONS, "permissionDecisionReason"),
         (found, "decision", _WORDS, "reason"),
     )
-    for place, name, words, why in told:
+    for place, name, words, why in candidates:
         value = place.get(name)
         if value is None:
             continue

@@ -251,10 +251,10 @@ def _read(path: str, directory: Path, root: Path) -> str | None:
         [directory, root], base=directory, denied_names=SECRET_NAMES
     )
     try:
-        with confined.locate(path) as spot:
-            if spot.kind != "file":
+        with confined.locate(path) as resolved:
+            if resolved.kind != "file":
                 return None
-            with spot.open_file() as file:
+            with resolved.open_file() as file:
                 data = file.read(_MAX_FILE_BYTES + 1)
     except (AmplifierError, OSError, ValueError) as error:
         raise CommandError(f"@{path} cannot be read: {error}") from error

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import attrs
 
 from amplifier_module_hooks_shell._observers import Observers
-from amplifier_module_hooks_shell._process import InputError, Ran, write_input
+from amplifier_module_hooks_shell._process import CommandResult, InputError, write_input
 from amplifier_module_hooks_shell._surroundings import HookEnvironment
 from amplifier_module_hooks_shell.config import HookConfig
 from amplifier_sdk.configuration import read_config
@@ -122,22 +122,22 @@ class OwnHook:
         )
 
     def _input(self, event: str, data: Mapping[str, object], *, may_cut: bool) -> str:
-        told = {
+        fields = {
             "event": event,
             "working_dir": self.surroundings.directory,
             "data": {key: value for key, value in data.items() if key != "tool_obj"},
         }
         return write_input(
-            told, self.surroundings.config.max_input_bytes, may_cut=may_cut
+            fields, self.surroundings.config.max_input_bytes, may_cut=may_cut
         )
 
-    async def _run(self, text: str) -> Ran:
+    async def _run(self, text: str) -> CommandResult:
         config = self.config
         return await self.surroundings.run(
             config.command, input=text, timeout=config.timeout, env=config.env
         )
 
-    def _answer(self, ran: Ran) -> HookResult | None:
+    def _answer(self, ran: CommandResult) -> HookResult | None:
         if ran.failure is not None:
             return HookResult.deny(f"{self.label} failed: {ran.failure}")
         if ran.code == _DENIED:

@@ -123,13 +123,13 @@ class ClaudeEvents:
         calls = claude_calls(data["tool_name"], arguments, self._surroundings.directory)
         verdicts = Verdicts([])
         for call in calls:
-            told = {
+            fields = {
                 "tool_name": call.name,
                 "tool_input": call.arguments,
                 "tool_use_id": data.get("tool_call_id", ""),
             }
             verdicts = verdicts.plus(
-                await self._runner.ask("PreToolUse", call.names, told)
+                await self._runner.ask("PreToolUse", call.names, fields)
             )
         if not verdicts:
             return None
@@ -143,7 +143,7 @@ class ClaudeEvents:
         await self._add(verdicts, verdicts.context(), TOOL_PRE)
         if verdicts.questions:
             self._questions[place] = "\n".join(
-                told.plain_why for told in verdicts.questions
+                reply.plain_why for reply in verdicts.questions
             )
             while len(self._questions) > _MOST_ASKED:
                 self._questions.popitem(last=False)
@@ -175,17 +175,17 @@ class ClaudeEvents:
             data["tool_name"], data["tool_input"], self._surroundings.directory
         )
         result = data["result"]
-        told = {
+        fields = {
             "tool_name": call.name,
             "tool_input": call.arguments,
             "tool_response": _response(result),
             "tool_result": result.get_serialized_output(),
             "tool_use_id": data.get("tool_call_id", ""),
         }
-        verdicts = await self._runner.ask("PostToolUse", call.names, told)
+        verdicts = await self._runner.ask("PostToolUse", call.names, fields)
         if verdicts.halt is not None:
             self._halt.set(verdicts.halt, data.get("turn_id"))
-        blocked = [told.why for told in verdicts.denials]
+        blocked = [reply.why for reply in verdicts.denials]
         text = "\n\n".join(
             filter(None, [*blocked, verdicts.context(messages=not blocked)])
         )
@@ -195,8 +195,8 @@ class ClaudeEvents:
 
     async def _submitted(self, _: str, data: PromptSubmit) -> HookResult | None:
         """Let hooks refuse a prompt, or add to it."""
-        told = {"prompt": data["prompt"], "user_prompt": data["prompt"]}
-        verdicts = await self._runner.ask("UserPromptSubmit", (), told)
+        fields = {"prompt": data["prompt"], "user_prompt": data["prompt"]}
+        verdicts = await self._runner.ask("UserPromptSubmit", (), fields)
         if not verdicts:
             return None
         refusal = self._refusal(verdicts, None)
@@ -214,15 +214,15 @@ class ClaudeEvents:
         """Keep the agent at work when a hook says that it is not done; as often as is allowed."""
         if data["continued"] >= self._surroundings.config.max_stops:
             return None
-        told = {
+        fields = {
             "stop_hook_active": data["continued"] > 0,
             "reason": "completed",
             "last_assistant_message": data["response"],
         }
-        verdicts = await self._runner.ask(self._stop, (), told)
+        verdicts = await self._runner.ask(self._stop, (), fields)
         message = self._message(verdicts, plain=True)
         if verdicts.halt is None and verdicts.denials:
-            reason = "\n\n".join(told.why for told in verdicts.denials)
+            reason = "\n\n".join(reply.why for reply in verdicts.denials)
             return HookResult(
                 action="deny",
                 reason=self._surroundings.cut(reason),
@@ -234,12 +234,12 @@ class ClaudeEvents:
 
     async def _compacting(self, _: str, data: ContextPreCompact) -> HookResult | None:
         """Let hooks say what must not be forgotten: it stands in the request for which the history is shortened."""
-        told = {
+        fields = {
             "trigger": "auto",
             "custom_instructions": "",
             "message_count": data["message_count"],
         }
-        verdicts = await self._runner.ask("PreCompact", ("auto",), told)
+        verdicts = await self._runner.ask("PreCompact", ("auto",), fields)
         text = verdicts.context(plain=True)
         if text:
             added = HookResult.inject(
@@ -281,8 +281,8 @@ class ClaudeEvents:
     async def _notified(self, _: str, data: UserNotification) -> None:
         """Pass the person's notifications to hooks."""
         kind = data.get("notification_type") or "notification"
-        told = {"message": data["message"], "notification_type": kind}
-        await self._runner.observe("Notification", (kind,), told)
+        fields = {"message": data["message"], "notification_type": kind}
+        await self._runner.observe("Notification", (kind,), fields)
 
     async def _permission_needed(self, _: str, data: ApprovalRequired) -> None:
         """Tell hooks that the person is asked."""
@@ -300,7 +300,7 @@ class ClaudeEvents:
         """Return the denial that hooks ask for, or that their failure is; `data` is the call's."""
         reason = verdicts.failure
         if verdicts.denials:
-            reason = "; ".join(told.plain_why for told in verdicts.denials)
+            reason = "; ".join(reply.plain_why for reply in verdicts.denials)
         if verdicts.halt is not None:
             reason = verdicts.halt
             if data is not None:

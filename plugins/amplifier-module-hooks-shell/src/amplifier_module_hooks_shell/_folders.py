@@ -11,15 +11,20 @@ import attrs
 
 from amplifier_kit.claude_plugins import (
     OwnPlugin,
+    evaluate_trust,
     is_plugin,
-    judge_plugin,
     lost_plugins,
     read_plugin,
     server_documents,
     write_copies,
 )
 from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
+from amplifier_kit.trust import (
+    PROJECT_FILES,
+    TrustDecision,
+    TrustStore,
+    evaluate_project,
+)
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_sdk.errors import ConfigError, ModuleLoadError
@@ -124,7 +129,7 @@ class _Finder:
 
     def finish(self) -> FoundHooks:
         """Evaluate what the project brings, take what is trusted, and return everything."""
-        decisions = self._judge()
+        decisions = self._evaluate()
         _require_guards(decisions)
         pending = tuple(decision for decision in decisions if not decision.trusted)
         contents = {
@@ -155,7 +160,7 @@ class _Finder:
                 return Path(whole), os.path.relpath(place, self.directory)
         return Path(whole), None
 
-    def _judge(self) -> list[TrustDecision]:
+    def _evaluate(self) -> list[TrustDecision]:
         """Evaluate what the project brings, each kind by itself, as people are asked about it."""
         plugins = [
             path
@@ -168,7 +173,7 @@ class _Finder:
         if _CLAUDE in self._single:
             asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
         return [
-            judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
+            evaluate_project(TrustStore.in_home(), Path(self.directory), kind, items)
             for kind, items in asked.items()
         ]
 
@@ -218,15 +223,17 @@ class _Finder:
         try:
             plugin = read_plugin(root, name)
         except ConfigError as error:
-            told = f"{error.subject}: {error.in_one_line}".replace(str(root), str(path))
-            raise ModuleLoadError(NAME, told) from error
+            reason = f"{error.subject}: {error.in_one_line}".replace(
+                str(root), str(path)
+            )
+            raise ModuleLoadError(NAME, reason) from error
         problems = tuple(
             problem.replace(str(plugin.root), str(path)) for problem in plugin.problems
         )
         plugin = attrs.evolve(plugin, problems=problems)
         if path.parent != amplifier_home() / "plugins" and any(server_documents(root)):
-            told = "its MCP servers are not started here; declare them for tool-mcp"
-            plugin = attrs.evolve(plugin, problems=(*plugin.problems, told))
+            reason = "its MCP servers are not started here; declare them for tool-mcp"
+            plugin = attrs.evolve(plugin, problems=(*plugin.problems, reason))
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
         self.loaded.append(
@@ -267,8 +274,8 @@ def _require_all(folder: Path) -> None:
             NAME, f"what you agreed to cannot be read: {error}"
         ) from error
     if lost:
-        told = f"the plugin {lost[0]} is gone; run 'amplifier plugin remove {lost[0]}', or add it again"
-        raise ModuleLoadError(NAME, told)
+        problem = f"the plugin {lost[0]} is gone; run 'amplifier plugin remove {lost[0]}', or add it again"
+        raise ModuleLoadError(NAME, problem)
     for entry in _folders_in(folder):
         # It is passed over by those who look for plugins, and may be what is left of one.
         if not is_plugin(entry):
@@ -282,7 +289,7 @@ def _agreed(folder: Path) -> OwnPlugin:
         ModuleLoadError: it is not what the person agreed to, or that cannot be read.
     """
     try:
-        own = judge_plugin(folder)
+        own = evaluate_trust(folder)
     except (OSError, ValueError) as error:
         raise ModuleLoadError(
             NAME, f"what you agreed to cannot be read: {error}"

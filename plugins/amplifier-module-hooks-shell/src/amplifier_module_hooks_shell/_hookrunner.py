@@ -23,9 +23,9 @@ from amplifier_module_hooks_shell._answers import HookOutput, read_ran
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._process import InputError, write_input
-from amplifier_module_hooks_shell._prompts import PromptJudge
+from amplifier_module_hooks_shell._prompts import PromptEvaluator
 from amplifier_module_hooks_shell._surroundings import HookEnvironment
-from amplifier_module_hooks_shell._verdicts import Told, Verdicts
+from amplifier_module_hooks_shell._verdicts import HookReply, Verdicts
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.threads import run_blocking
 
@@ -54,7 +54,7 @@ class HookRunner:
     ) -> None:
         self._surroundings = surroundings
         self._observers = observers
-        self._judge = PromptJudge(surroundings)
+        self._evaluate = PromptEvaluator(surroundings)
         self._transcript = TranscriptFile(surroundings)
         self._entries: dict[str, list[tuple[LoadedPlugin, HookEntry]]] = {}
         for loaded in plugins:
@@ -130,7 +130,7 @@ class HookRunner:
                     group.start_soon(run, place)
         return Verdicts(
             [
-                Told(loaded=loaded, entry=entry, answer=answers[place])
+                HookReply(loaded=loaded, entry=entry, answer=answers[place])
                 for place, (loaded, entry) in enumerate(chosen)
             ]
         )
@@ -169,15 +169,15 @@ class HookRunner:
         data: Mapping[str, object],
         env: Mapping[str, str],
     ) -> HookOutput:
-        told = {**self._common(event), **data}
+        fields = {**self._common(event), **data}
         if entry.kind == "prompt":
-            return await self._judge.ask(entry, told)
+            return await self._evaluate.ask(entry, fields)
         config = self._surroundings.config
         try:
             text = write_input(
                 # A blocking hook that reads half of a command could allow the other
                 # half.
-                told,
+                fields,
                 config.max_input_bytes,
                 may_cut=event not in _DECIDING,
             )

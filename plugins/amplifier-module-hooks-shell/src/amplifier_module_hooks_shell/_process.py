@@ -13,7 +13,7 @@ from amplifier_kit.processes import Capture, Command, run_command
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["InputError", "Ran", "run_hook", "write_input"]
+__all__ = ["CommandResult", "InputError", "run_hook", "write_input"]
 
 _SHOWN: Final = 500
 _UNRUNNABLE: Final = (126, 127)
@@ -25,7 +25,7 @@ class InputError(ValueError):
 
 
 @attrs.frozen(kw_only=True)
-class Ran:
+class CommandResult:
     """How a command ended.
 
     Args:
@@ -85,7 +85,7 @@ async def run_hook(
     input: str,
     timeout: float,
     limit: int,
-) -> Ran:
+) -> CommandResult:
     """Run a command to its end; nothing that it started is alive afterwards.
 
     Args:
@@ -106,8 +106,10 @@ async def run_hook(
         )
     except (OSError, ValueError) as error:
         # ValueError: a NUL, or half a character, in an argument
-        return Ran(code=127, failure=f"it could not be started: {error}")
-    ran = partial(Ran, code=ending.code, output=output.text(), errors=errors.text())
+        return CommandResult(code=127, failure=f"it could not be started: {error}")
+    ran = partial(
+        CommandResult, code=ending.code, output=output.text(), errors=errors.text()
+    )
     if ending.timed_out:
         return ran(failure=f"it took longer than {timeout:g} s")
     if ending.error is not None:

@@ -19,7 +19,7 @@ from amplifier_sdk.contracts import Provider
 from amplifier_sdk.loops.priorities import choose_provider
 from amplifier_sdk.messages import Message
 
-__all__ = ["PromptJudge"]
+__all__ = ["PromptEvaluator"]
 
 _TASK: Final = (
     "You evaluate one step of an agent for the person who owns it. The person's criteria are in the message. What "
@@ -42,7 +42,7 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-class PromptJudge:
+class PromptEvaluator:
     """Asks the session's provider.
 
     Args:

@@ -16,7 +16,7 @@ from amplifier_kit.processes import allowed_environment, find_program
 from amplifier_kit.redaction import redactor_of
 from amplifier_kit.trust import TrustStore, changed_code
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
-from amplifier_module_hooks_shell._process import Ran, run_hook
+from amplifier_module_hooks_shell._process import CommandResult, run_hook
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import Event
@@ -59,8 +59,8 @@ class HookEnvironment:
     @property
     def directory(self) -> str:
         """The folder in which the session works."""
-        told = self.coordinator.get_capability("session.working_dir")
-        return os.path.realpath(told if isinstance(told, (str, Path)) else ".")
+        value = self.coordinator.get_capability("session.working_dir")
+        return os.path.realpath(value if isinstance(value, (str, Path)) else ".")
 
     @property
     def is_child(self) -> bool:
@@ -99,7 +99,7 @@ class HookEnvironment:
         timeout: float,
         env: Mapping[str, str],
         loaded: LoadedPlugin | None = None,
-    ) -> Ran:
+    ) -> CommandResult:
         """Run a program with its arguments, or a shell text; not where it would run what changed since it was trusted.
 
         Args:
@@ -117,7 +117,7 @@ class HookEnvironment:
             partial(self._changed, text, loaded), name="hooks-shell.trust"
         )
         if changed:
-            return Ran(
+            return CommandResult(
                 code=126,
                 failure=f"it was not run: {changed}; look at it and run 'amplifier trust'",
             )

@@ -134,15 +134,15 @@ class AskUserQuestion:
                 for label, meaning in options.items()
                 if label not in chosen
             }
-            told = "\nSeveral may be chosen."
+            message = "\nSeveral may be chosen."
             if chosen:
-                told = f"\nChosen so far: {', '.join(map(str, chosen))}"
+                message = f"\nChosen so far: {', '.join(map(str, chosen))}"
             lines = [
                 f"- {label}: {meaning}" if meaning else f"- {label}"
                 for label, meaning in left.items()
             ]
             found = await self._ask(
-                "\n".join([asked + told, *lines]), [*left, _OTHER, _DONE]
+                "\n".join([asked + message, *lines]), [*left, _OTHER, _DONE]
             )
             if isinstance(found, ToolResult):
                 return found

@@ -16,13 +16,13 @@ from amplifier_sdk.events import PROVIDER_REQUEST, ProviderRequest
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookResult
 
-__all__ = ["Halt", "Told", "Verdicts"]
+__all__ = ["Halt", "HookReply", "Verdicts"]
 
 _EARLY: Final = -100
 
 
 @attrs.frozen(kw_only=True)
-class Told:
+class HookReply:
     """What one hook of one plugin answered."""
 
     loaded: LoadedPlugin
@@ -49,38 +49,38 @@ class Verdicts:
         told: their answers, in the order of the hooks.
     """
 
-    def __init__(self, told: Sequence[Told]) -> None:
-        self._told: Final = tuple(told)
+    def __init__(self, reply: Sequence[HookReply]) -> None:
+        self._replies: Final = tuple(reply)
 
     def plus(self, others: Verdicts) -> Verdicts:
         """Return what these and others say together."""
-        return Verdicts((*self._told, *others._told))
+        return Verdicts((*self._replies, *others._replies))
 
     @property
     def failure(self) -> str | None:
         """Which of them failed, and how."""
         failed = next(
-            (told for told in self._told if told.answer.failure is not None), None
+            (reply for reply in self._replies if reply.answer.failure is not None), None
         )
         if failed is None:
             return None
         return f"{failed.loaded.label}: a hook failed: {failed.answer.failure}"
 
     @property
-    def denials(self) -> tuple[Told, ...]:
+    def denials(self) -> tuple[HookReply, ...]:
         """Those that block."""
-        return tuple(told for told in self._told if told.answer.verdict == "deny")
+        return tuple(reply for reply in self._replies if reply.answer.verdict == "deny")
 
     @property
-    def questions(self) -> tuple[Told, ...]:
+    def questions(self) -> tuple[HookReply, ...]:
         """Those that want the person asked."""
-        return tuple(told for told in self._told if told.answer.verdict == "ask")
+        return tuple(reply for reply in self._replies if reply.answer.verdict == "ask")
 
     @property
     def halt(self) -> str | None:
         """Why the agent shall stop altogether."""
         found = next(
-            (told for told in self._told if told.answer.halt is not None), None
+            (reply for reply in self._replies if reply.answer.halt is not None), None
         )
         if found is None:
             return None
@@ -92,7 +92,7 @@ class Verdicts:
 
         Their texts are joined before anybody sees them, so one of them decides for all.
         """
-        return any(told.answer.suppressed for told in self._told)
+        return any(reply.answer.suppressed for reply in self._replies)
 
     def context(self, *, plain: bool = False, messages: bool = True) -> str:
         """Return what they add to the conversation.
@@ -102,8 +102,8 @@ class Verdicts:
             messages: with what they tell the person.
         """
         parts = []
-        for told in self._told:
-            answer = told.answer
+        for reply in self._replies:
+            answer = reply.answer
             texts = (
                 answer.context,
                 answer.plain if plain else "",
@@ -112,15 +112,15 @@ class Verdicts:
             text = "\n".join(filter(None, texts))
             if text:
                 parts.append(
-                    told.loaded.said(text, by_model=told.entry.kind == "prompt")
+                    reply.loaded.said(text, by_model=reply.entry.kind == "prompt")
                 )
         return "\n\n".join(parts)
 
     def message(self, *, plain: bool = False) -> str | None:
         """Return the text for the person: the hooks' messages, and what went wrong."""
         lines = []
-        for told in self._told:
-            answer = told.answer
+        for reply in self._replies:
+            answer = reply.answer
             failed = ""
             if answer.failure is not None:
                 failed = f"a hook failed: {answer.failure}"
@@ -130,7 +130,7 @@ class Verdicts:
                 answer.warning and f"a hook: {answer.warning}",
                 failed,
             )
-            lines += [f"{told.loaded.label}: {text}" for text in texts if text]
+            lines += [f"{reply.loaded.label}: {text}" for text in texts if text]
         return "\n".join(lines) or None
 
     def changes(self) -> Mapping[str, JSONValue] | None:
@@ -140,16 +140,16 @@ class Verdicts:
             ValueError: two of them change one argument to different values.
         """
         changed: dict[str, JSONValue] = {}
-        for told in self._told:
-            for name, value in (told.answer.updated or {}).items():
+        for reply in self._replies:
+            for name, value in (reply.answer.updated or {}).items():
                 if changed.setdefault(name, value) != value:
                     raise ValueError(
-                        f"{told.loaded.label}: another hook changes {name!r} to something else"
+                        f"{reply.loaded.label}: another hook changes {name!r} to something else"
                     )
         return changed or None
 
     def __bool__(self) -> bool:
-        return bool(self._told)
+        return bool(self._replies)
 
 
 @attrs.define(eq=False)

@@ -81,10 +81,10 @@ async def _ask_both(
     found = {"status": Records(0), "log": Records(0)}
     failures: list[GitError] = []
 
-    async def ask(command: str, *arguments: str, most: int) -> None:
+    async def ask(command: str, *arguments: str, limit: int) -> None:
         try:
             found[command] = await repository.ask(
-                command, "-z", *arguments, most=most, private=private
+                command, "-z", *arguments, limit=limit, private=private
             )
         except GitError as error:
             failures.append(error)
@@ -103,7 +103,7 @@ async def _ask_both(
                 untracked,
             )
             group.start_soon(
-                partial(ask, "status", *flags, most=config.git_status_max_lines)
+                partial(ask, "status", *flags, limit=config.git_status_max_lines)
             )
         if config.git_include_commits and repository.commit is not None:
             flags = (
@@ -116,7 +116,7 @@ async def _ask_both(
             )
             count = f"--max-count={config.git_include_commits}"
             group.start_soon(
-                partial(ask, "log", count, *flags, most=config.git_include_commits)
+                partial(ask, "log", count, *flags, limit=config.git_include_commits)
             )
     if failures:
         raise failures[0]

@@ -102,7 +102,7 @@ class Repository:
     commit: str | None
     timeout: float
 
-    async def ask(self, *arguments: str, most: int, private: Path) -> Records:
+    async def ask(self, *arguments: str, limit: int, private: Path) -> Records:
         """Ask git about the repository, by way of a private folder.
 
         Raises:
@@ -121,7 +121,7 @@ class Repository:
             "GIT_INDEX_FILE": str(self.index),
             "GIT_OBJECT_DIRECTORY": str(self.objects),
         }
-        found = Records(most)
+        found = Records(limit)
         await _run(
             self.git, arguments, self.root, environment, found.write, self.timeout
         )
@@ -168,19 +168,23 @@ async def open_repository(
     ]
     for part in _PARTS:
         asked += ["--git-path", part]
-    told = Records(len(_PARTS) + 3, b"\n")
+    records = Records(len(_PARTS) + 3, b"\n")
     environment = {**allowed_environment(), **_QUIET}
     try:
-        await _run(git, [*asked, "HEAD"], directory, environment, told.write, timeout)
+        await _run(
+            git, [*asked, "HEAD"], directory, environment, records.write, timeout
+        )
     except GitError as error:
         # The message is stable, since `LC_ALL` is C; the exit code is that of every
         # failure.
         if "not a git repository" in str(error):
             return None
-        if told.count < len(_PARTS) + 2:  # else it is the commit alone that is missing
+        if (
+            records.count < len(_PARTS) + 2
+        ):  # else it is the commit alone that is missing
             raise
-    lines = told.paths
-    if lines[0] not in _FORMATS or told.count > len(_PARTS) + 3:
+    lines = records.paths
+    if lines[0] not in _FORMATS or records.count > len(_PARTS) + 3:
         raise GitError("its parts are ambiguous")
     # `core.worktree` may name any folder, whose files would then be listed as the
     # project's.
@@ -190,7 +194,7 @@ async def open_repository(
         Path, lines[1 : len(_PARTS) + 2]
     )
     commit = None
-    if told.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]):
+    if records.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]):
         commit = lines[-1]
     return Repository(
         git=git,
@@ -304,9 +308,9 @@ class Records:
         end: the byte that ends one.
     """
 
-    def __init__(self, most: int, end: bytes = b"\0") -> None:
+    def __init__(self, limit: int, end: bytes = b"\0") -> None:
         self.count: int = 0
-        self._most = most
+        self._most = limit
         self._end = end
         self._kept: list[bytes] = []
         self._open = b""

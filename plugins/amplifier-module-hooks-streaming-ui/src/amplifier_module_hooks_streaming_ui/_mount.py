@@ -96,7 +96,7 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay
         stream = parent.screen.stream
     pen = Pen.of(stream, config.colour, config.width)
     screen = StreamScreen.of(
-        stream, pen, max_waiting=config.max_waiting, patience=config.patience
+        stream, pen, max_waiting=config.max_waiting, write_timeout=config.write_timeout
     )
     if parent is not None:
         level = parent.level + 1

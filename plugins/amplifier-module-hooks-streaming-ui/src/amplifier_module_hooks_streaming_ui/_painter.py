@@ -27,7 +27,7 @@ class Lines:
         level: how far they stand in.
         style: how they look.
         lead: what each begins with.
-        most: how many are written; the rest is counted.
+        limit: how many are written; the rest is counted.
     """
 
     pen: Pen
@@ -35,17 +35,17 @@ class Lines:
     level: int
     style: Style = "plain"
     lead: str = ""
-    most: int = 1
+    limit: int = 1
 
     def paint(self, text: str) -> str:
         """Write the first lines of a text."""
         found = self.redactor().redact_text(text).splitlines()
         shown = [
             self.pen.line(line, self.style, self.level, self.lead)
-            for line in found[: self.most]
+            for line in found[: self.limit]
         ]
-        left = len(found) - self.most
-        if left > 0 and self.most > 1:
+        left = len(found) - self.limit
+        if left > 0 and self.limit > 1:
             shown.append(
                 self.pen.line(f"... {left:,} more lines", "dim", self.level, self.lead)
             )
@@ -63,7 +63,7 @@ class Flow:
         redactor: returns the session's redactor of now.
         level: how far it stands in; 0 lets it flow.
         style: how it looks.
-        most: how many lines are written; the rest is counted. `None` for all.
+        limit: how many lines are written; the rest is counted. `None` for all.
         title: a line to stand before it.
         label: what each line begins with, where each is cut to the width and those above `most` are not even counted.
     """
@@ -72,7 +72,7 @@ class Flow:
     redactor: Callable[[], SinkRedactor]
     level: int = 0
     style: Style = "plain"
-    most: int | None = None
+    limit: int | None = None
     title: str | None = None
     label: str | None = None
     _filter: SinkFilter | None = None
@@ -83,8 +83,8 @@ class Flow:
         """Write what of it can be shown by now."""
         if (
             self.label is not None
-            and self.most is not None
-            and self._written >= self.most
+            and self.limit is not None
+            and self._written >= self.limit
         ):
             return ""
         begun = ""
@@ -104,10 +104,10 @@ class Flow:
         if self.is_flowing:
             return shown + self.pen.end_line()
         shown += self._lines([self._line] if self._line.strip() else [])
-        if self.most is None or self.label is not None:
+        if self.limit is None or self.label is not None:
             left = 0
         else:
-            left = self._written - self.most
+            left = self._written - self.limit
         self._line, self._written = "", 0
         return shown + (
             self.pen.line(f"... {left:,} more lines", "dim", self.level, _LEAD)
@@ -118,7 +118,7 @@ class Flow:
     @property
     def is_flowing(self) -> bool:
         """Whether it is written before its lines are whole."""
-        return self.level == 0 and self.most is None
+        return self.level == 0 and self.limit is None
 
     def _show(self, text: str) -> str:
         if self.is_flowing:
@@ -134,7 +134,7 @@ class Flow:
         shown = []
         for line in lines:
             self._written += 1
-            if self.most is None or self._written <= self.most:
+            if self.limit is None or self._written <= self.limit:
                 lead = ""
                 if self.title is not None:
                     lead = _LEAD

@@ -38,14 +38,14 @@ class StreamScreen:
     """One stream with a thread that writes to it, shared by the sessions that show something there.
 
     The thread begins with the first piece. When more than `max_waiting` characters wait for it, `wait_for_room` waits
-    for as long as the stream takes anything; what comes when it has taken nothing for `patience` seconds is counted
-    and left out.
+    for as long as the stream takes anything; what comes when it has taken nothing for `write_timeout` seconds is
+    counted and left out.
     """
 
     stream: TextStream
     pen: Pen
     max_waiting: int
-    patience: float
+    write_timeout: float
     sessions: int = 0
     _pieces: deque[_Piece] = attrs.field(factory=deque)
     _waiting: int = 0
@@ -63,12 +63,14 @@ class StreamScreen:
 
     @classmethod
     def of(
-        cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float
+        cls, stream: TextStream, pen: Pen, *, max_waiting: int, write_timeout: float
     ) -> StreamScreen:
         """Return the screen of a stream, a new one where no session shows anything there; call `leave` in the end."""
         screen = cls._OPEN.get(id(stream))
         if screen is None:
-            screen = cls._OPEN[id(stream)] = cls(stream, pen, max_waiting, patience)
+            screen = cls._OPEN[id(stream)] = cls(
+                stream, pen, max_waiting, write_timeout
+            )
         screen.sessions += 1
         return screen
 
@@ -99,7 +101,7 @@ class StreamScreen:
             self._start()
 
     async def wait_for_room(self) -> None:
-        """Wait until half of what may wait does, or nothing was taken for `patience` seconds."""
+        """Wait until half of what may wait does, or nothing was taken for `write_timeout` seconds."""
         if not self._is_stuck:
             await run_blocking(self._has_room, name="terminal")
 
@@ -125,7 +127,7 @@ class StreamScreen:
         with self._moved:
             while self._waiting > self.max_waiting // 2:
                 before = self._taken
-                if not self._moved.wait(self.patience) and self._taken == before:
+                if not self._moved.wait(self.write_timeout) and self._taken == before:
                     self._is_stuck = True
                     return
 
@@ -143,7 +145,7 @@ class StreamScreen:
         self._urgent.set()
         with self._moved:
             self._moved.notify_all()
-        thread.join(timeout=self.patience)
+        thread.join(timeout=self.write_timeout)
         atexit.unregister(self._end)
 
     def _work(self) -> None:

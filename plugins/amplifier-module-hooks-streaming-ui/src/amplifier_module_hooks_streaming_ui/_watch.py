@@ -182,7 +182,7 @@ class SessionDisplay:
                 self.redactor,
                 self.level,
                 "dim",
-                most=self.config.show_tool_lines,
+                limit=self.config.show_tool_lines,
                 label=label,
             )
             self._outputs[call] = flow.paint, flow.end
@@ -314,14 +314,14 @@ class SessionDisplay:
         self._put(text[:_MAX_TEXT], style, "", 1)
 
     def _put(
-        self, text: str, style: Style, lead: str, most: int, level: int | None = None
+        self, text: str, style: Style, lead: str, limit: int, level: int | None = None
     ) -> None:
-        key = (style, lead, most, self.level if level is None else level)
+        key = (style, lead, limit, self.level if level is None else level)
         paint = self._lines.get(key)
         if paint is None:
-            lines = Lines(self.screen.pen, self.redactor, key[3], style, lead, most)
+            lines = Lines(self.screen.pen, self.redactor, key[3], style, lead, limit)
             paint = self._lines[key] = lines.paint
-        self.screen.put(paint, " ".join(text.splitlines()) if most == 1 else text)
+        self.screen.put(paint, " ".join(text.splitlines()) if limit == 1 else text)
 
 
 def _name(
@@ -353,5 +353,5 @@ class StreamingUIConfig:
         default=None, validator=attrs.validators.optional(attrs.validators.ge(20))
     )
     max_waiting: int = attrs.field(default=1_000_000, validator=count)
-    patience: float = attrs.field(default=2.0, validator=seconds)
+    write_timeout: float = attrs.field(default=2.0, validator=seconds)
     priority: int = 1000

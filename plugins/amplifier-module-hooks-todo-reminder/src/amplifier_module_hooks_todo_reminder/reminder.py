@@ -96,12 +96,12 @@ class _Reminder:
         )
 
 
-def _lines(items: Sequence[TodoItem], most: int) -> str:
+def _lines(items: Sequence[TodoItem], limit: int) -> str:
     """Write the items one to a line; where they are too many, the open ones count more than the rest."""
     lines = [
         f"{_SIGNS[item.status]} {item.text.replace('<', '&lt;')}" for item in items
     ]
-    if len("\n".join(lines)) <= most:
+    if len("\n".join(lines)) <= limit:
         return "\n".join(lines)
     left = [
         line
@@ -109,17 +109,17 @@ def _lines(items: Sequence[TodoItem], most: int) -> str:
         if item.status != "completed"
     ]
     done = len(lines) - len(left)
-    kept: list[str] = []
-    room = most - 80  # the line that says what is missing
+    retained: list[str] = []
+    room = limit - 80  # the line that says what is missing
     for line in left:
         room -= len(line) + 1
         if room < 0:
             break
-        kept.append(line)
+        retained.append(line)
     return "\n".join(
         [
-            *kept,
-            f"({len(left) - len(kept)} more to do and {done} done: read them with the todo tool)",
+            *retained,
+            f"({len(left) - len(retained)} more to do and {done} done: read them with the todo tool)",
         ]
     )
 

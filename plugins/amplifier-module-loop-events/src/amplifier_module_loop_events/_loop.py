@@ -130,9 +130,9 @@ class EventsLoop(Loop):
             )
         except LLMError as error:
             if turn.hooks.has_handlers(ERROR_PROVIDER):
-                told = {"type": type(error).__name__, "message": str(error)}
+                details = {"type": type(error).__name__, "message": str(error)}
                 payload = ProviderFailed(
-                    error=told, provider=error.provider, retryable=error.retryable
+                    error=details, provider=error.provider, retryable=error.retryable
                 )
                 await turn.hooks.emit(ERROR_PROVIDER, payload)
             raise
@@ -150,9 +150,9 @@ class EventsLoop(Loop):
         results = [selection.refusal or next(ran) for selection in selections]
         await turn.store_results(calls, results)
         for selection, result in zip(selections, results, strict=True):
-            await self._tell_failure(turn, selection.call, result)
+            await self._report_failure(turn, selection.call, result)
 
-    async def _tell_failure(
+    async def _report_failure(
         self, turn: Turn, call: ToolCall, result: ToolResult
     ) -> None:
         if not result.success and turn.hooks.has_handlers(ERROR_TOOL):

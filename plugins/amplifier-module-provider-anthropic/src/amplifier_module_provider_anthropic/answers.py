@@ -211,7 +211,7 @@ class MessageReader:
 
     def _metadata(self) -> JSONObject:
         message = self._message or {}
-        told = {
+        fields = {
             MESSAGE_ID: message.get("id"),
             "anthropic:model": message.get("model"),
             "anthropic:container": self._end.get("container")
@@ -225,7 +225,7 @@ class MessageReader:
             # Present also where the API gave none: the key marks the answer as the
             # API's own.
             MESSAGE_ID: "",
-            **{key: value for key, value in told.items() if value is not None},
+            **{key: value for key, value in fields.items() if value is not None},
         }
 
     def _tokens(self) -> Usage:

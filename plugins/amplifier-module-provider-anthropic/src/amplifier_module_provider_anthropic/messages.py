@@ -209,12 +209,12 @@ def _answered(message: Message) -> Iterator[JSONObject]:
                     data=block.data,
                 )
             case ToolCallBlock():
-                kept = NO_EXTRAS
+                extras = NO_EXTRAS
                 if is_own:
-                    kept = block.extras
+                    extras = block.extras
                 yield _whole(
                     "tool_use",
-                    kept,
+                    extras,
                     id=call_id(block.id),
                     name=tool_name(block.name),
                     input=block.input,

@@ -204,7 +204,7 @@ def _listed(entry: JSONValue, more: Mapping[str, Model]) -> ModelInfo | None:
         display_name=name if isinstance(name, str) else known.display_name,
         context_window=read_tokens(entry, "max_input_tokens") or known.context_window,
         max_output_tokens=read_tokens(entry, "max_tokens") or known.max_output_tokens,
-        capabilities=(*capabilities(known), *_told(entry.get("capabilities"))),
+        capabilities=(*capabilities(known), *_declared(entry.get("capabilities"))),
     )
 
 
@@ -213,10 +213,12 @@ def capabilities(model: Model) -> tuple[str, ...]:
     return ("streaming", "tools", *(("thinking",) if model.thinking != "none" else ()))
 
 
-def _told(told: JSONValue) -> list[str]:
-    if not isinstance(told, Mapping):
+def _declared(value: JSONValue) -> list[str]:
+    if not isinstance(value, Mapping):
         return []
-    return [name for key, name in _CAPABILITIES.items() if _is_supported(told.get(key))]
+    return [
+        name for key, name in _CAPABILITIES.items() if _is_supported(value.get(key))
+    ]
 
 
 def _is_supported(capability: JSONValue) -> bool:

@@ -47,11 +47,11 @@ class Thought:
         # a request that turns thinking off has no place for the binding
         if behavior == "error" or (self.thinking is not None and not self.is_on):
             return self
-        kept = self.thinking or {"type": "adaptive"}
+        thinking = self.thinking or {"type": "adaptive"}
         return attrs.evolve(
             self,
             thinking={
-                **kept,
+                **thinking,
                 "block_binding": {"prefix_mismatch_behavior": "drop_block"},
             },
         )

@@ -151,11 +151,11 @@ class CommandTokens:
                 "is it waiting for somebody to sign in? `credential_timeout` can be longer"
             )
         if status:
-            told = (
+            message = (
                 errors.decode("utf-8", "replace").strip()[-_TAIL:] or "it says nothing"
             )
             raise AuthenticationError(
-                f"The command of `credential` ({self.command[0]}) ended with status {status}: {told}"
+                f"The command of `credential` ({self.command[0]}) ended with status {status}: {message}"
             )
         return output.decode("utf-8", "replace")
 
@@ -199,8 +199,8 @@ def _program(name: str) -> str | None:
     return find_program(name)
 
 
-async def _keep(stream: ByteReceiveStream | None, kept: bytearray) -> None:
+async def _keep(stream: ByteReceiveStream | None, token: bytearray) -> None:
     """Read a stream to its end and keep the beginning."""
     assert stream is not None
     async for piece in stream:
-        kept += piece[: _MOST_BYTES - len(kept)]
+        token += piece[: _MOST_BYTES - len(token)]

@@ -149,18 +149,18 @@ class Fetch:
                 self.report({"bytes": _size_of(staging)})
             if process.returncode:
                 log.seek(0)
-                told = log.read().decode("utf-8", "replace").strip()[-_TAIL:]
-                details = f"The installer ended with {process.returncode}:\n{told}"
-                raise WeightsFetchError(self._reason(told), details)
+                output = log.read().decode("utf-8", "replace").strip()[-_TAIL:]
+                details = f"The installer ended with {process.returncode}:\n{output}"
+                raise WeightsFetchError(self._reason(output), details)
 
-    def _reason(self, told: str) -> str:
+    def _reason(self, output: str) -> str:
         """Say to a person why an installer failed, by what it put out."""
-        if _FULL_WORDS.search(told):
+        if _FULL_WORDS.search(output):
             return self.full_disk
         for pattern, text in _REASONS.items():
-            if re.search(pattern, told):
+            if re.search(pattern, output):
                 return f"{text} ({self.requirement})"
-        return told.rpartition("\n")[2] or "The installer does not say why"
+        return output.rpartition("\n")[2] or "The installer does not say why"
 
     @property
     def full_disk(self) -> str:
@@ -287,11 +287,11 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
         )
     except OSError as error:
         if error.errno in _FULL:
-            told = fetch.full_disk
+            problem = fetch.full_disk
         else:
             place = error.filename or order["target"]
-            told = f"{place}: {error.strerror or error}"
-        report({"error": told, "installer": True, "details": repr(error)})
+            problem = f"{place}: {error.strerror or error}"
+        report({"error": problem, "installer": True, "details": repr(error)})
     except WeightsFetchError as error:
         report({"error": str(error), "installer": True, "details": error.details})
     else:

@@ -75,13 +75,13 @@ async def fit(conversation: RequestParts, ruler: Ruler, *, window: int) -> Fitte
     room -= await ruler.size(result, window)
     last = conversation.last_turn(result)
     tail = (*((last,) if last is not None else ()), *conversation.later)
-    kept = await _newest(conversation.earlier, ruler, room)
+    newest = await _newest(conversation.earlier, ruler, room)
     system = (
         (SpeakerTurn("system", conversation.system),) if conversation.system else ()
     )
     return Fitted(
-        messages=tuple(turn.to_json() for turn in (*system, *kept, *tail)),
-        left_out=len(conversation.earlier) - len(kept),
+        messages=tuple(turn.to_json() for turn in (*system, *newest, *tail)),
+        left_out=len(conversation.earlier) - len(newest),
         was_cut=result != given,
     )
 

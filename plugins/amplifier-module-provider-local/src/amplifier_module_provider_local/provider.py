@@ -16,7 +16,7 @@ from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
 from amplifier_module_provider_local.conversation import RequestParts, goes_round
 from amplifier_module_provider_local.engine import ServerProcess, StillWaiting
 from amplifier_module_provider_local.examples import ask_for_arguments, ask_for_name
-from amplifier_module_provider_local.tool_choice import WantedTools, choose
+from amplifier_module_provider_local.tool_choice import RequiredTools, choose
 from amplifier_sdk import BaseProvider, provider
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import (
@@ -154,7 +154,7 @@ class LocalProvider(BaseProvider):
     async def _write(
         self,
         request: ChatRequest,
-        choice: WantedTools,
+        choice: RequiredTools,
         fitted: Fitted,
         *,
         is_free: bool,
@@ -195,7 +195,7 @@ class LocalProvider(BaseProvider):
         )
 
     async def _call(
-        self, request: ChatRequest, choice: WantedTools, question: str
+        self, request: ChatRequest, choice: RequiredTools, question: str
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Answer with a tool call: its name first, unless there is one tool only, then its arguments."""
         tools = {tool.name: tool for tool in choice.tools}

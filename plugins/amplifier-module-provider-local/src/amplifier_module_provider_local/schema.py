@@ -117,14 +117,14 @@ def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSON
 
 def _limits(schema: Mapping[str, JSONValue], of: str, limit: int) -> JSONObject:
     """Return how long a text or a list may be and has to be; what it has to be goes before the small limit."""
-    least, most = _count(schema.get(f"min{of}")), _count(schema.get(f"max{of}"))
-    if most is None:
-        most = limit
+    minimum, maximum = _count(schema.get(f"min{of}")), _count(schema.get(f"max{of}"))
+    if maximum is None:
+        maximum = limit
     else:
-        most = min(most, limit)
-    if not least or least > limit * _RAISED:
-        return {f"max{of}": most}
-    return {f"max{of}": max(most, least), f"min{of}": least}
+        maximum = min(maximum, limit)
+    if not minimum or minimum > limit * _RAISED:
+        return {f"max{of}": maximum}
+    return {f"max{of}": max(maximum, minimum), f"min{of}": minimum}
 
 
 def _count(value: JSONValue) -> int | None:

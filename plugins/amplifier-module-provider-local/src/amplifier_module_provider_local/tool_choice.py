@@ -20,7 +20,7 @@ from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
 from amplifier_sdk.errors import InvalidRequestError, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["WantedTools", "choose", "wants_tool"]
+__all__ = ["RequiredTools", "choose", "wants_tool"]
 
 _WORD: Final = re.compile(r"[a-z]+")
 # A question may be a megabyte: no pattern begins twice within what it reads in one go.
@@ -76,7 +76,7 @@ _AT_ONCE: Final = Degradation(
 
 
 @attrs.frozen(kw_only=True)
-class WantedTools:
+class RequiredTools:
     """The tools one of which is to be called; none for text.
 
     Args:
@@ -95,7 +95,7 @@ def choose(
     conversation: RequestParts,
     gate: Literal["lexical", "off"],
     losses: Sequence[Degradation] = (),
-) -> WantedTools:
+) -> RequiredTools:
     """Decide what a request is answered with, and say what of it is lost.
 
     A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
@@ -115,25 +115,25 @@ def choose(
 
 def _choose(
     request: ChatRequest, conversation: RequestParts, gate: Literal["lexical", "off"]
-) -> WantedTools:
+) -> RequiredTools:
     tools = tuple(request.tools or ())
     if (name := request.forced_tool) is not None:
-        return WantedTools(
+        return RequiredTools(
             tools=_fit_to_call((_find(name, tools),), conversation), how="forced"
         )
     match request.tool_choice:
         case "none":
-            return WantedTools()
+            return RequiredTools()
         case "required":
             if not tools:
                 raise InvalidRequestError(
                     "tool_choice 'required' needs tools; the request offers none"
                 )
-            return WantedTools(tools=_fit_to_call(tools, conversation), how="grammar")
+            return RequiredTools(tools=_fit_to_call(tools, conversation), how="grammar")
         case None | "auto":
             if tools:
                 return _open_choice(tools, conversation, gate)
-            return WantedTools()
+            return RequiredTools()
         case other:
             raise InvalidRequestError(
                 f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': …}}; got {other!r}"
@@ -144,18 +144,18 @@ def _open_choice(
     tools: tuple[ToolSpec, ...],
     conversation: RequestParts,
     gate: Literal["lexical", "off"],
-) -> WantedTools:
+) -> RequiredTools:
     if conversation.has_results:
-        return WantedTools(how="after a result")
+        return RequiredTools(how="after a result")
     if gate == "off":
-        return WantedTools(
+        return RequiredTools(
             how="gate: off",
             degradation=attrs.evolve(_BY_RULE, actual="text, since tool_gate is off"),
         )
     meant = conversation.question is not None and wants_tool(
         conversation.question, tools
     )
-    return WantedTools(
+    return RequiredTools(
         tools=tools if meant else (), how="gate: lexical", degradation=_BY_RULE
     )
 

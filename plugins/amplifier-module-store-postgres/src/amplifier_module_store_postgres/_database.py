@@ -203,8 +203,8 @@ def _translated(url: str) -> Iterator[None]:
     try:
         yield
     except psycopg.errors.QueryCanceled as error:
-        told = f"a statement took longer than {STATEMENT_TIMEOUT:g} s"
-        raise StoreUnavailableError(f"{_place(url)}: {told}") from error
+        problem = f"a statement took longer than {STATEMENT_TIMEOUT:g} s"
+        raise StoreUnavailableError(f"{_place(url)}: {problem}") from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise StoreUnavailableError(f"{_place(url)}: {_reason(error)}") from error
     except psycopg.Error as error:
@@ -213,7 +213,7 @@ def _translated(url: str) -> Iterator[None]:
 
 def _reason(error: psycopg.Error) -> str:
     """Say what is wrong and what helps, in one line."""
-    told = " ".join(str(error).split()).removesuffix(".")
+    message = " ".join(str(error).split()).removesuffix(".")
     attempt = error.pgconn
     if attempt is not None and attempt.needs_password:
         remedy = "Give the password in PGPASSWORD or ~/.pgpass"
@@ -224,8 +224,8 @@ def _reason(error: psycopg.Error) -> str:
     elif isinstance(error, psycopg.OperationalError):
         remedy = "Check that the server runs, and try again"
     else:
-        return told
-    return f"{told}. {remedy}"
+        return message
+    return f"{message}. {remedy}"
 
 
 def _place(url: str) -> str:

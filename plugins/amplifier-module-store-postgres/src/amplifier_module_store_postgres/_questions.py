@@ -49,8 +49,8 @@ def ask(
     """
     name = f"Question {question.question_id!r}"
     if question.session_id != lease.session_id:
-        told = f"is of session {question.session_id!r}; the lease is on"
-        raise StoreError(f"{name} {told} {lease.session_id!r}")
+        problem = f"is of session {question.session_id!r}; the lease is on"
+        raise StoreError(f"{name} {problem} {lease.session_id!r}")
     require_record(connection, namespace, lease)
     asked = json.dumps(to_json(question.asked))
     key = (namespace, question.question_id)

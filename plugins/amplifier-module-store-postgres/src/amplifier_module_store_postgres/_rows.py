@@ -126,8 +126,8 @@ def require_record(connection: Connection, namespace: str, lease: Lease) -> None
         StoreError: there is no record yet.
     """
     if not fence(connection, namespace, lease):
-        told = "has no record yet; write that first"
-        raise StoreError(f"Session {lease.session_id!r} {told}")
+        problem = "has no record yet; write that first"
+        raise StoreError(f"Session {lease.session_id!r} {problem}")
 
 
 def renew(connection: Connection, namespace: str, lease: Lease) -> None:
@@ -191,8 +191,8 @@ def write_record(
         StoreError: it is the record of another session.
     """
     if record.get("session_id") != lease.session_id:
-        told = f"is that of {record.get('session_id')!r:.80}"
-        raise StoreError(f"The record of session {lease.session_id!r} {told}")
+        problem = f"is that of {record.get('session_id')!r:.80}"
+        raise StoreError(f"The record of session {lease.session_id!r} {problem}")
     fence(connection, namespace, lease)
     parent = record.get("parent_id")
     created = _seconds(record.get("created"))

@@ -133,9 +133,9 @@ def migrate(
         with connection.transaction():
             found = _version(connection)
             if found > wanted:
-                told = f"has version {found}; this module knows {wanted}. Update"
+                problem = f"has version {found}; this module knows {wanted}. Update"
                 raise StoreVersionError(
-                    f"The schema of the store {told} amplifier-module-store-postgres"
+                    f"The schema of the store {problem} amplifier-module-store-postgres"
                 )
             connection.execute("CREATE SCHEMA IF NOT EXISTS amplifier")
             connection.execute(
@@ -148,9 +148,9 @@ def migrate(
                 "INSERT INTO amplifier.schema_version VALUES (%s)", (wanted,)
             )
     except psycopg.errors.InsufficientPrivilege as error:
-        told = "is to be brought up to date, and the user may not do that"
+        problem = "is to be brought up to date, and the user may not do that"
         raise StoreVersionError(
-            f"The schema of the store {told}: {error.diag.message_primary}."
+            f"The schema of the store {problem}: {error.diag.message_primary}."
             " Open it once as a user who may create schemas"
         ) from error
 

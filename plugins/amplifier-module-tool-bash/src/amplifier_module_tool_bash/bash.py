@@ -108,10 +108,10 @@ class Bash:
         """
         found = self._jobs.find(job)
         page = found.log.read(max(0, since), self._config.max_output_bytes)
-        told = found.to_json()
+        data = found.to_json()
         await self._jobs.tidy()
         return {
-            **told,
+            **data,
             "output": page.data.decode("utf-8", "replace"),
             "start": page.start,
             "next": page.end,

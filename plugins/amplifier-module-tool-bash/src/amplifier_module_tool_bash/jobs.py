@@ -50,7 +50,7 @@ class Job:
     def to_json(self) -> JSONObject:
         """Return the job as a model reads it."""
         ending = self.tree.ending
-        told: JSONObject = {
+        data: JSONObject = {
             "job": self.id,
             "command": self.command
             if len(self.command) <= 200
@@ -60,8 +60,8 @@ class Job:
             "output_bytes": self.log.total,
         }
         if ending is None:
-            return told
-        return {**told, "returncode": ending.code, **_error(ending.error)}
+            return data
+        return {**data, "returncode": ending.code, **_error(ending.error)}
 
 
 def _error(error: str | None) -> JSONObject:

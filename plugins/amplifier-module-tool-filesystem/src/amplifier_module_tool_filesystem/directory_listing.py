@@ -132,13 +132,13 @@ def walk_directory(
         ToolError: the path leads outside, or to no directory that can be read.
     """
     with (
-        workspace.readable.locate(path) as spot,
-        closing_handle(spot.open_directory()) as handle,
+        workspace.readable.locate(path) as resolved,
+        closing_handle(resolved.open_directory()) as handle,
     ):
-        is_protected = workspace.readable.rules.below(spot.path)
+        is_protected = workspace.readable.rules.below(resolved.path)
         ignores = None
         if with_rules:
-            ignores = _ignore_rules(workspace, spot.path)
+            ignores = _ignore_rules(workspace, resolved.path)
         walked = walk_tree(
             handle,
             budget,
@@ -148,7 +148,7 @@ def walk_directory(
             ignores=ignores,
         )
         with closing(walked):
-            yield DirectoryListing(spot.path, walked, is_protected, ignores)
+            yield DirectoryListing(resolved.path, walked, is_protected, ignores)
 
 
 def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
@@ -157,8 +157,8 @@ def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
         return IgnoreRules()
     with (
         suppress(OSError, ToolError),
-        workspace.readable.locate(str(workspace.directory)) as spot,
-        closing_handle(spot.open_directory()) as top,
+        workspace.readable.locate(str(workspace.directory)) as resolved,
+        closing_handle(resolved.open_directory()) as top,
     ):
         return IgnoreRules.above(top, path.relative_to(workspace.directory).parts)
     # the place went away, or only a part of the working directory may be read

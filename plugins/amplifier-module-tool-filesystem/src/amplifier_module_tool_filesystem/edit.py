@@ -85,7 +85,7 @@ class Edited:
 class PlannedEdit:
     """What an edit makes of a file that is open: the texts before and after, and how it is found unchanged."""
 
-    spot: ResolvedPath
+    resolved: ResolvedPath
     before: FileText
     after: FileText
     data: bytes
@@ -110,17 +110,17 @@ def edit_text(
         ToolError: as `planned_edit` has it, the file changed meanwhile, or the system refuses.
     """
     with planned_edit(workspace, config, file_path, edits) as planned:
-        spot = planned.spot
+        resolved = planned.resolved
         with path_refusals(file_path):
             written = write_atomically(
-                spot.name,
+                resolved.name,
                 planned.data,
-                dir_fd=spot.directory,
+                dir_fd=resolved.directory,
                 expected=planned.expected,
             )
-        workspace.known.note(spot.path, written.version)
+        workspace.known.note(resolved.path, written.version)
         return Edited(
-            path=spot.shown,
+            path=resolved.shown,
             bytes=len(planned.data),
             replacements=planned.replacements,
             diff=planned.diff,
@@ -147,12 +147,12 @@ def planned_edit(
     for number, edit in enumerate(edits, 1):
         with _numbered(number, len(edits)):
             edit.check()
-    with workspace.writable.locate(file_path) as spot:
+    with workspace.writable.locate(file_path) as resolved:
         # A refused edit reveals content: it is a reading as well.
-        workspace.readable.check(file_path, spot.path)
-        with spot.open_file() as file:
+        workspace.readable.check(file_path, resolved.path)
+        with resolved.open_file() as file:
             status = os.fstat(file.fileno())
-            expected = workspace.known.check(file_path, spot.path, status)
+            expected = workspace.known.check(file_path, resolved.path, status)
             check_size(file_path, status.st_size, config)
             # bounded once more, since the file may have grown since its status was read
             data = file.read(config.max_file_bytes + 1)
@@ -167,7 +167,7 @@ def planned_edit(
         # what is written must be readable again by the same limits
         check_size(file_path, len(after), config)
         yield PlannedEdit(
-            spot=spot,
+            resolved=resolved,
             before=before,
             after=text,
             data=after,

@@ -101,7 +101,7 @@ class Filesystem:
             written = await to_thread.run_sync(
                 partial(write_text, self._workspace, self._config, file_path, content)
             )
-        await self._tell_written(written.path, written.bytes)
+        await self._report_written(written.path, written.bytes)
         result: JSONObject = {
             "file_path": written.path,
             "bytes": written.bytes,
@@ -146,7 +146,7 @@ class Filesystem:
             edited = await to_thread.run_sync(
                 partial(edit_text, self._workspace, self._config, file_path, wanted)
             )
-        await self._tell_written(edited.path, edited.bytes)
+        await self._report_written(edited.path, edited.bytes)
         return {
             "file_path": edited.path,
             "replacements_made": edited.replacements,
@@ -184,8 +184,8 @@ class Filesystem:
             moved = await to_thread.run_sync(
                 partial(move_path, self._workspace, source, destination)
             )
-        await self._tell_written(moved.source, 0)
-        await self._tell_written(moved.destination, moved.bytes)
+        await self._report_written(moved.source, 0)
+        await self._report_written(moved.destination, moved.bytes)
         return {
             "source": moved.source,
             "destination": moved.destination,
@@ -221,7 +221,7 @@ class Filesystem:
             deleted = await to_thread.run_sync(work)
         if deleted.missing is not None:
             return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
-        await self._tell_written(deleted.path, 0)
+        await self._report_written(deleted.path, 0)
         return {
             "path": deleted.path,
             "deleted": True,
@@ -316,7 +316,7 @@ class Filesystem:
             FileSearch(self._workspace, self._config, query).run
         )
 
-    async def _tell_written(self, path: str, size: int) -> None:
+    async def _report_written(self, path: str, size: int) -> None:
         await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=path, bytes=size))
 
 

@@ -118,7 +118,7 @@ def delete_path(
         ToolError: as `planned_deletion` has it, or the system refuses.
     """
     with planned_deletion(workspace, path, budget, recursive=recursive) as (
-        spot,
+        resolved,
         deleted,
     ):
         if deleted.missing is not None:
@@ -126,14 +126,14 @@ def delete_path(
         with path_refusals(path):
             if deleted.kind == "directory":
                 if not deleted.entries:
-                    os.rmdir(spot.name, dir_fd=spot.directory)
+                    os.rmdir(resolved.name, dir_fd=resolved.directory)
                 else:
                     # It walks by handles itself and follows no link (`shutil.rmtree.avoids_symlink_attacks`).
-                    shutil.rmtree(spot.name, dir_fd=spot.directory)
+                    shutil.rmtree(resolved.name, dir_fd=resolved.directory)
             else:
-                os.unlink(spot.name, dir_fd=spot.directory)
+                os.unlink(resolved.name, dir_fd=resolved.directory)
         # a new file of that name is one that the session has not read
-        workspace.known.forget(spot.path)
+        workspace.known.forget(resolved.path)
         return deleted
 
 
@@ -147,44 +147,50 @@ def planned_deletion(
         ToolError: the path may not be written, it holds what is protected, or the directory is not empty and
             `recursive` is not set.
     """
-    with workspace.writable.locate(path, follow=False) as spot:
-        _check_whole(workspace, spot)
+    with workspace.writable.locate(path, follow=False) as resolved:
+        _check_whole(workspace, resolved)
         try:
-            status = spot.existing()
+            status = resolved.existing()
         except PathMissingError as error:  # a call that is made again must not fail
-            yield spot, Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
+            yield (
+                resolved,
+                Deleted(path=resolved.shown, kind=resolved.kind, missing=error.message),
+            )
             return
         is_directory = stat.S_ISDIR(status.st_mode)
         entries = 0
         if is_directory:
-            entries = _count(workspace, spot, budget, recursive=recursive)
-        yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
+            entries = _count(workspace, resolved, budget, recursive=recursive)
+        yield (
+            resolved,
+            Deleted(path=resolved.shown, kind=resolved.kind, entries=entries),
+        )
 
 
-def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
+def _check_whole(workspace: Workspace, resolved: ResolvedPath) -> None:
     """Refuse a root and what contains one or a protected place."""
-    workspace.readable.check(spot.given, spot.path)
+    workspace.readable.check(resolved.given, resolved.path)
     for root in (
         workspace.directory,
         *workspace.readable.roots,
         *workspace.writable.roots,
     ):
-        if root.is_relative_to(spot.path):
+        if root.is_relative_to(resolved.path):
             raise ToolError(
-                f"{spot.given!r}: is or holds a directory that the session works in; give a path below it"
+                f"{resolved.given!r}: is or holds a directory that the session works in; give a path below it"
             )
     for confined in (workspace.readable, workspace.writable):
-        rule = confined.rules.rule_inside(path_parts(str(spot.path))) or _own_inside(
-            spot
-        )
+        rule = confined.rules.rule_inside(
+            path_parts(str(resolved.path))
+        ) or _own_inside(resolved)
         if rule is not None:
-            raise PathDeniedError(spot.given, rule, "write")
+            raise PathDeniedError(resolved.given, rule, "write")
 
 
-def _own_inside(spot: ResolvedPath) -> str | None:
+def _own_inside(resolved: ResolvedPath) -> str | None:
     """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
     # without case, as some file systems compare names
-    parts = [folded(part) for part in path_parts(str(spot.path))]
+    parts = [folded(part) for part in path_parts(str(resolved.path))]
     if ProductFiles().parts[: len(parts)] == parts:
         return OWN_RULE
     return None
@@ -204,27 +210,29 @@ def _rename(old: ResolvedPath, new: ResolvedPath, status: os.stat_result) -> Non
 
 
 def _count(
-    workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool
+    workspace: Workspace, resolved: ResolvedPath, budget: Budget, *, recursive: bool
 ) -> int:
     """Count what is in a directory, and refuse to delete what is protected, or too much to check."""
-    with closing_handle(spot.open_directory()) as handle:
+    with closing_handle(resolved.open_directory()) as handle:
         count = 0
         with closing(walk_tree(handle, budget, lambda _: recursive)) as walked:
             for entry in walked:
                 count += 1
                 for confined in (workspace.readable, workspace.writable):
-                    rule = confined.rules.rule(path_parts(str(spot.path)), entry.parts)
+                    rule = confined.rules.rule(
+                        path_parts(str(resolved.path)), entry.parts
+                    )
                     if rule is not None:
-                        shown = printable(f"{spot.given}/{'/'.join(entry.parts)}")
+                        shown = printable(f"{resolved.given}/{'/'.join(entry.parts)}")
                         raise PathDeniedError(shown, rule, "write")
     if count and not recursive:
         raise ToolError(
-            f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
+            f"{resolved.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
         )
     # what was not seen may be protected, so it is not deleted
     if budget.report():
         raise ToolError(
-            f"{spot.given!r}: not everything in it can be read; delete its parts one by one"
+            f"{resolved.given!r}: not everything in it can be read; delete its parts one by one"
         )
     return count
 

@@ -27,7 +27,7 @@ def preview_edit(
         ToolError: it must fail.
     """
     with planned_edit(workspace, config, file_path, edits) as planned:
-        return f"Changes {workspace.shown(planned.spot.path)}:\n{planned.diff}"
+        return f"Changes {workspace.shown(planned.resolved.path)}:\n{planned.diff}"
 
 
 def preview_write(
@@ -39,7 +39,7 @@ def preview_write(
         ToolError: it must fail.
     """
     with planned_write(workspace, config, file_path, content) as planned:
-        shown = workspace.shown(planned.spot.path)
+        shown = workspace.shown(planned.resolved.path)
         verb = "Writes over"
         if planned.expected is None:
             verb = "Creates"
@@ -68,10 +68,10 @@ def preview_deletion(
         ToolError: it must fail.
     """
     with planned_deletion(workspace, path, budget, recursive=recursive) as (
-        spot,
+        resolved,
         deleted,
     ):
-        shown = workspace.shown(spot.path)
+        shown = workspace.shown(resolved.path)
         if deleted.missing is not None:
             return f"Nothing is at {shown}"
         inside = ""

@@ -101,17 +101,17 @@ class FilePageReader:
             raise ToolError(
                 f"offset and limit are at least 1; got offset={self.offset}, limit={self.limit}"
             )
-        with self.workspace.readable.locate(self.file_path) as spot:
-            if stat.S_ISDIR(spot.existing().st_mode):
+        with self.workspace.readable.locate(self.file_path) as resolved:
+            if stat.S_ISDIR(resolved.existing().st_mode):
                 raise ToolError(
                     f"{self.file_path!r}: is a directory, not a file; list_directory shows what is in it"
                 )
-            with spot.open_file() as file:
+            with resolved.open_file() as file:
                 status = os.fstat(file.fileno())
-                found = self._read(spot.shown, file, status.st_size)
+                found = self._read(resolved.shown, file, status.st_size)
             # The status from before the reading: what changes meanwhile makes the file
             # another one.
-            self.workspace.known.note(spot.path, FileVersion.of(status))
+            self.workspace.known.note(resolved.path, FileVersion.of(status))
             return found
 
     def _read(self, path: str, file: BufferedReader, size: int) -> FilePage | MediaFile:
@@ -119,9 +119,9 @@ class FilePageReader:
             return self._read_page(path, file, size)
         found = shown_type(file.peek(MEDIA_HEAD))
         if found is not None:
-            most = self.config.max_image_bytes
-            MediaFile.check_size(self.file_path, found, size, most)
-            return MediaFile(path=path, media_type=found, data=file.read(most))
+            limit = self.config.max_image_bytes
+            MediaFile.check_size(self.file_path, found, size, limit)
+            return MediaFile(path=path, media_type=found, data=file.read(limit))
         # JSON must be read whole, so a larger notebook is shown as the text that it is.
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)
@@ -213,16 +213,16 @@ class MediaFile:
     data: bytes
 
     @classmethod
-    def check_size(cls, given: str, media_type: str, size: int, most: int) -> None:
+    def check_size(cls, given: str, media_type: str, size: int, limit: int) -> None:
         """Refuse a file that is larger than models take.
 
         Raises:
             ToolError: names both sizes.
         """
-        if size > most:
+        if size > limit:
             what = "document" if media_type == PDF else "image"
             raise ToolError(
-                f"{given!r}: the {what} ({media_type}) has {size} bytes, more than the {most} that are read; make it"
+                f"{given!r}: the {what} ({media_type}) has {size} bytes, more than the {limit} that are read; make it"
                 " smaller first"
             )
 

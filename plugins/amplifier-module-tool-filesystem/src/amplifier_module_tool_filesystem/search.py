@@ -140,10 +140,10 @@ class FileSearch:
     @contextmanager
     def _files(self) -> Iterator[Iterator[_File]]:
         """Open what is to be searched: the file that the path names, or the files below the directory."""
-        with self.workspace.readable.locate(self.query.path) as spot:
-            if stat.S_ISREG(spot.existing().st_mode):
-                with spot.open_file() as opened:
-                    file = _File(name=self.workspace.shown(spot.path), left_out={})
+        with self.workspace.readable.locate(self.query.path) as resolved:
+            if stat.S_ISREG(resolved.existing().st_mode):
+                with resolved.open_file() as opened:
+                    file = _File(name=self.workspace.shown(resolved.path), left_out={})
                     self._read(file, opened.fileno())
                     yield iter([file])
                 return
@@ -279,10 +279,10 @@ class FileSearch:
         return True
 
     def _cut(self, line: str) -> str:
-        most = self.config.max_line_length
-        if len(line) <= most:
+        limit = self.config.max_line_length
+        if len(line) <= limit:
             return line
-        return f"{line[:most]} [line cut: {most} of {len(line)} characters]"
+        return f"{line[:limit]} [line cut: {limit} of {len(line)} characters]"
 
 
 def _anywhere(glob: str) -> str:

@@ -49,7 +49,7 @@ class WrittenFile:
 class PlannedWrite:
     """A file that can be written: where it is, what it will hold, and how it is found unchanged if it is there."""
 
-    spot: ResolvedPath
+    resolved: ResolvedPath
     data: bytes
     expected: FileVersion | None
 
@@ -61,7 +61,7 @@ class PlannedWrite:
         """
         if self.expected is None:
             return unified("", content)
-        with self.spot.open_file() as file:
+        with self.resolved.open_file() as file:
             before = file.read(config.max_file_bytes + 1)
         return unified(FileText.decode(before).unified, content)
 
@@ -75,25 +75,28 @@ def write_text(
         ToolError: as `planned_write` has it, or the system refuses.
     """
     with planned_write(workspace, config, file_path, content) as planned:
-        spot, expected = planned.spot, planned.expected
-        spot.make_parents()
+        resolved, expected = planned.resolved, planned.expected
+        resolved.make_parents()
         diff = ""
         if expected is not None:
             with suppress(UndecodableTextError):
                 diff = planned.difference(content, config)
         with path_refusals(file_path):
             written = write_atomically(
-                spot.name,
+                resolved.name,
                 planned.data,
-                dir_fd=spot.directory,
+                dir_fd=resolved.directory,
                 expected=expected,
                 # Between the look and the write somebody may have put a file there,
                 # which nobody read.
                 must_be_new=expected is None,
             )
-        workspace.known.note(spot.path, written.version)
+        workspace.known.note(resolved.path, written.version)
         return WrittenFile(
-            path=spot.shown, bytes=len(planned.data), created=written.created, diff=diff
+            path=resolved.shown,
+            bytes=len(planned.data),
+            created=written.created,
+            diff=diff,
         )
 
 
@@ -110,16 +113,16 @@ def planned_write(
     # Before the path is opened: a text that cannot be stored changes nothing.
     data = encode_text(content)
     check_size(file_path, len(data), config)
-    with workspace.writable.locate(file_path) as spot:
+    with workspace.writable.locate(file_path) as resolved:
         expected = None
-        if spot.status is not None:
-            spot.require("file", spot.status)
-            expected = workspace.known.check(file_path, spot.path, spot.status)
+        if resolved.status is not None:
+            resolved.require("file", resolved.status)
+            expected = workspace.known.check(file_path, resolved.path, resolved.status)
         if file_path.endswith("/"):
             raise ToolError(
                 f"{file_path!r}: names a directory; give the path of a file"
             )
-        yield PlannedWrite(spot=spot, data=data, expected=expected)
+        yield PlannedWrite(resolved=resolved, data=data, expected=expected)
 
 
 def check_size(file_path: str, size: int, config: FilesystemConfig) -> None:
@@ -168,11 +171,11 @@ def unified(before: str, after: str) -> str:
 
 def _common(old: list[str], new: list[str], taken: int) -> int:
     """Count the lines that two texts begin with in common, when `taken` lines of each are spoken for."""
-    most = min(len(old), len(new)) - taken
-    for index in range(most):
+    common = min(len(old), len(new)) - taken
+    for index in range(common):
         if old[index] != new[index]:
             return index
-    return max(most, 0)
+    return max(common, 0)
 
 
 def _shifted(line: str, by: int) -> str:

@@ -41,7 +41,7 @@ class ServerConnection:
         declared: what was written of the server.
         config: the module's configuration.
         links: makes the link that it goes over.
-        teller: reports what the server says.
+        notices: reports what the server says.
         offers: takes what the server lists.
         settled: set when it is ready or has failed.
         over: set when nothing of it is left.
@@ -53,7 +53,7 @@ class ServerConnection:
     declared: ServerDefinition
     config: McpConfig
     links: Links
-    teller: ServerNotices
+    notices: ServerNotices
     offers: Offers
     settled: anyio.Event = attrs.field(factory=anyio.Event)
     over: anyio.Event = attrs.field(factory=anyio.Event)
@@ -71,7 +71,7 @@ class ServerConnection:
 
     def __attrs_post_init__(self) -> None:
         self._hearing = Hearing(
-            self.declared.name, self.teller, self.config.max_log_lines
+            self.declared.name, self.notices, self.config.max_log_lines
         )
 
     @property
@@ -208,7 +208,7 @@ class ServerConnection:
         }
         # once for each tool, not at every listing
         if news:
-            await self.teller.withheld(self.declared.name, news)
+            await self.notices.withheld(self.declared.name, news)
 
     async def _follow(
         self, client: Client, listed: Callable[[], Awaitable[None]]

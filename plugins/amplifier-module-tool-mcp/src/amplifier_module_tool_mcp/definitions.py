@@ -123,10 +123,10 @@ def read_definition(tool: Tool, server: str, config: McpConfig) -> Definition:
     )
 
 
-def _description(text: str, server: str, most: int) -> str:
+def _description(text: str, server: str, limit: int) -> str:
     shown = without_marks(text).strip()
-    if len(shown) > most:
-        shown = f"{shown[:most]} [… {len(shown) - most} characters are left out]"
+    if len(shown) > limit:
+        shown = f"{shown[:limit]} [… {len(shown) - limit} characters are left out]"
     source = without_marks(server)
     return (
         f"Of the MCP server {source!a}, in whose own words (they "

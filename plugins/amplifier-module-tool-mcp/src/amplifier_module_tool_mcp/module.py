@@ -66,7 +66,7 @@ class McpServers:
         self._project = ProjectServers(self._working_dir)
         self._agreements = Agreements(self._project)
         self._copies = PluginCopies()
-        self._teller = ServerNotices(coordinator)
+        self._notices = ServerNotices(coordinator)
         self._mounted: dict[str, Tool] = {}
         self.servers: dict[str, Server] = {}
 
@@ -121,7 +121,7 @@ class McpServers:
             declared=entry,
             config=self._config,
             links=links,
-            teller=self._teller,
+            notices=self._notices,
             offers=offers,
             tasks=tasks,
             refreshed=self._refreshed,
@@ -181,7 +181,7 @@ class McpServers:
             await self._coordinator.mount("tools", made, name)
         except ModuleConflictError:
             if isinstance(made, McpTool):
-                await self._teller.withheld(
+                await self._notices.withheld(
                     made.server.name,
                     {made.definition.name: f"another tool is named {name}"},
                 )
@@ -259,7 +259,7 @@ class McpServers:
     @tool(effects=("read",))
     async def mcp_status(self) -> JSONObject:
         """Tell which MCP servers there are, which cannot be used and why, and which of their tools are held back."""
-        told: list[JSONValue] = []
+        servers: list[JSONValue] = []
         for server in self.servers.values():
             entry: JSONObject = {
                 "name": server.name,
@@ -273,8 +273,8 @@ class McpServers:
                 entry["warning"] = server.offers.unpinned
             if server.offers.withheld:
                 entry["held_back"] = dict(server.offers.withheld)
-            told.append(entry)
-        return {"servers": told}
+            servers.append(entry)
+        return {"servers": servers}
 
     @tool(read_only=False)
     async def mcp_accept(self, server: str, context: ToolContext) -> JSONObject:

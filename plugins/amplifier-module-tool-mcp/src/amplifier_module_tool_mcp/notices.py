@@ -120,12 +120,12 @@ class Hearing:
 
     Args:
         server: whose it is.
-        teller: takes the lines.
+        notices: takes the lines.
         max_lines: how many are passed on.
     """
 
     server: str
-    teller: ServerNotices
+    notices: ServerNotices
     max_lines: int
     heard: int = 0
     _parts: dict[str, bytearray] = attrs.field(factory=dict)
@@ -166,14 +166,14 @@ class Hearing:
     async def pass_on(self) -> None:
         """Pass the lines on until cancelled, from when there may be somebody who hears them."""
         # Before the session begins nobody hears what is reported.
-        await self.teller.begun.wait()
+        await self.notices.begun.wait()
         while True:
             await self._news.wait()
             self._news = anyio.Event()
             while self._lines:
-                await self.teller.log(self.server, *self._lines.popleft())
+                await self.notices.log(self.server, *self._lines.popleft())
             if self.heard > self.max_lines:
-                await self.teller.log(
+                await self.notices.log(
                     self.server,
                     "notice",
                     f"more than {self.max_lines} lines: the rest is left out",

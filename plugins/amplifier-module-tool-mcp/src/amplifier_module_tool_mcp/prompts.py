@@ -82,9 +82,9 @@ class _Maker:
         except (MCPError, ValueError, RuntimeError) as error:
             if isinstance(error, MCPError):
                 self.server.failed(error)
-            told = one_line(words_of(error))
+            message = one_line(words_of(error))
             raise CommandError(
-                f"the MCP server {self.server.name!a} does not make the prompt: {told}"
+                f"the MCP server {self.server.name!a} does not make the prompt: {message}"
             ) from error
         text = "\n\n".join(self._shown(found.messages))
         return CommandPrompt(text=text[: self.server.config.max_result_chars])

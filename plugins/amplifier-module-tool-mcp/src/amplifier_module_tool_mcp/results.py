@@ -115,7 +115,7 @@ def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResu
     add_parts(reading, result.content)
     structured: JSONValue = result.structured_content
     # Said twice, it would cost the context twice.
-    if structured is not None and not _is_told(structured, result.content):
+    if structured is not None and not _is_reported(structured, result.content):
         reading.add_text(json.dumps(structured, ensure_ascii=False))
     return reading.to_result(is_error=result.is_error)
 
@@ -181,7 +181,7 @@ def _add_resource(
         reading.add_unshown(f"{kind} of {part.uri}", data)
 
 
-def _is_told(structured: JSONValue, parts: Sequence[Part]) -> bool:
+def _is_reported(structured: JSONValue, parts: Sequence[Part]) -> bool:
     """Tell whether a text says the same as the structure, as the protocol recommends to servers."""
     for part in parts:
         if part.type == "text":

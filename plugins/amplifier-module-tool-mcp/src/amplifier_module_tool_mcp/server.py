@@ -47,7 +47,7 @@ class Server:
         declared: what was written of it.
         config: the module's configuration.
         links: makes the connections.
-        teller: reports what happens.
+        notices: reports what happens.
         offers: what of it is offered.
         tasks: where its task runs; ends with the session.
         refreshed: called when what it offers may have changed.
@@ -56,7 +56,7 @@ class Server:
     declared: ServerDefinition
     config: McpConfig
     links: Links
-    teller: ServerNotices
+    notices: ServerNotices
     offers: Offers
     tasks: TaskGroup
     refreshed: Callable[[Server], Awaitable[None]]
@@ -89,7 +89,7 @@ class Server:
                 declared=self.declared,
                 config=self.config,
                 links=self.links,
-                teller=self.teller,
+                notices=self.notices,
                 offers=self.offers,
             )
             self.state = "connecting"
@@ -216,8 +216,8 @@ class Server:
             connection.settled.set()
             connection.over.set()
         if not connection.is_given_up:
-            self.problem = self.teller.clean(connection.ending(problem))
-            await self.teller.state(
+            self.problem = self.notices.clean(connection.ending(problem))
+            await self.notices.state(
                 StateChanged(server=self.name, state=self.state, problem=self.problem)
             )
 
@@ -247,7 +247,7 @@ class Server:
         # Before `settled`: whoever waited for the server finds its tools mounted.
         await self.refreshed(self)
         connection.settled.set()
-        await self.teller.state(
+        await self.notices.state(
             StateChanged(
                 server=self.name, state="ready", tools=len(self.offers.offered)
             )

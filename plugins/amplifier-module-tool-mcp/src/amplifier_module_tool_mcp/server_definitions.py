@@ -186,8 +186,8 @@ def plugin_servers(copies: PluginCopies) -> Iterator[PluginServer]:
     for server in _every_server(copies):
         first = found.setdefault(server.name, server)
         if first is not server:
-            told = "two plugins have a server that is called so; remove one of them"
-            found[server.name] = attrs.evolve(first, entry=told)
+            problem = "two plugins have a server that is called so; remove one of them"
+            found[server.name] = attrs.evolve(first, entry=problem)
     yield from found.values()
 
 
@@ -195,8 +195,8 @@ def _every_server(copies: PluginCopies) -> Iterator[PluginServer]:
     try:
         plugins = own_plugins()
     except (OSError, ValueError) as error:
-        told = f"what you agreed to cannot be read: {error}"
-        yield PluginServer(name="plugins", entry=told, root=Path())
+        problem = f"what you agreed to cannot be read: {error}"
+        yield PluginServer(name="plugins", entry=problem, root=Path())
         return
     for plugin in plugins:
         # most plugins have none, and need no copy

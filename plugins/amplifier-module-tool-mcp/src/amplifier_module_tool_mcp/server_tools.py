@@ -131,8 +131,8 @@ class McpTool:
             if context is None:
                 return
             with suppress(ToolError):  # the call is over by now
-                told = without_unseen(message or "")[:_LONGEST_PROGRESS]
-                context.progress(told, done=_finite(progress), total=_finite(total))
+                text = without_unseen(message or "")[:_LONGEST_PROGRESS]
+                context.progress(text, done=_finite(progress), total=_finite(total))
 
         try:
             params = CallToolRequestParams(
@@ -208,8 +208,8 @@ class McpTool:
         )
 
     def _unusable(self, problem: str) -> ToolError:
-        told = f"{self._who} gave no answer that can be used; the call may have had its effect"
-        return ToolError(f"{told}:\n{self._marked(problem)}", trust=UNTRUSTED)
+        message = f"{self._who} gave no answer that can be used; the call may have had its effect"
+        return ToolError(f"{message}:\n{self._marked(problem)}", trust=UNTRUSTED)
 
     def _marked(self, problem: str) -> str:
         return mark_untrusted(

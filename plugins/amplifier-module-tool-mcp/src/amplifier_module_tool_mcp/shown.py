@@ -72,7 +72,7 @@ class Login:
             await authorization.sign_in(show, stored_in)
         except AmplifierError as error:
             # what the server said is in it
-            raise AmplifierError(self.server.teller.clean(str(error))) from error
+            raise AmplifierError(self.server.notices.clean(str(error))) from error
 
     async def sign_out(self) -> bool:
         """Forget what the server granted; whether there was anything.
@@ -99,7 +99,7 @@ class Login:
 
 
 def _written(config: ServerConfig, server: Server) -> JSONObject:
-    clean = server.teller.clean
+    clean = server.notices.clean
     if config.url is not None:
         return {"url": clean(config.url), "headers": _pairs(config.headers)}
     place: JSONValue = None if config.cwd is None else clean(config.cwd)

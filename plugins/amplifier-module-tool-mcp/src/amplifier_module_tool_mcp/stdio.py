@@ -30,8 +30,8 @@ from amplifier_module_tool_mcp.wire import (
     MessageTooLargeError,
     Outgoing,
     Streams,
-    Unasked,
     UnencodableError,
+    UnexpectedMessages,
     pass_on,
     read_message,
     unanswered,
@@ -64,7 +64,7 @@ class StdioLink:
     needs_login: ClassVar[bool] = False
     _is_closing: bool = False
     _waiting: set[RequestId] = attrs.field(factory=set)
-    _unasked: Unasked = attrs.field(factory=Unasked)
+    _unasked: UnexpectedMessages = attrs.field(factory=UnexpectedMessages)
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
@@ -135,8 +135,8 @@ class StdioLink:
 
     async def _receive(self, line: bytes | TooLong, incoming: Incoming) -> None:
         if isinstance(line, TooLong):
-            told = f"it sent a message of {line.size} bytes, more than the {self.max_bytes} of max_message_bytes"
-            message = self._refused(line, f"{told}; ask for less")
+            problem = f"it sent a message of {line.size} bytes, more than the {self.max_bytes} of max_message_bytes"
+            message = self._refused(line, f"{problem}; ask for less")
         else:
             message = self._parsed(line)
         # only the rest is drained by then
@@ -159,18 +159,18 @@ class StdioLink:
             return None
         return message
 
-    def _refused(self, line: TooLong, told: str) -> JSONRPCMessage | None:
+    def _refused(self, line: TooLong, problem: str) -> JSONRPCMessage | None:
         """Answer a request whose answer is too large; without knowing which it is, the connection cannot go on."""
         answered = answered_id(line)
         # the id may be beyond what was read; a single request needs none
         if answered is None and len(self._waiting) == 1:
             (answered,) = self._waiting
         if answered is None:
-            self.problem = told
+            self.problem = problem
             self.ended.set()
             return None
         self._waiting.discard(answered)
-        return unanswered(answered, told, NoAnswer(may_have_run=True))
+        return unanswered(answered, problem, NoAnswer(may_have_run=True))
 
     async def _write(
         self, tree: ProcessTree, to_send: Outgoing, incoming: Incoming

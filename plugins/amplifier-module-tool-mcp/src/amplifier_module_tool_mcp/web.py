@@ -46,7 +46,7 @@ from amplifier_module_tool_mcp.wire import (
     MessageTooLargeError,
     Outgoing,
     Streams,
-    Unasked,
+    UnexpectedMessages,
     pass_on,
     unanswered,
     write_message,
@@ -99,7 +99,7 @@ class WebLink:
     _session: str | None = None
     _version: str | None = None
     _posts: dict[object, anyio.CancelScope] = attrs.field(factory=dict)
-    _unasked: Unasked = attrs.field(factory=Unasked)
+    _unasked: UnexpectedMessages = attrs.field(factory=UnexpectedMessages)
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
@@ -146,14 +146,14 @@ class WebLink:
     ) -> None:
         async for item in to_send:
             message = item.message
-            told = None
+            given = None
             if isinstance(item.metadata, ClientMessageMetadata):
-                told = item.metadata.headers
+                given = item.metadata.headers
             if isinstance(message, JSONRPCRequest) and message.method == "initialize":
                 # which version is spoken is settled anew by the answer
                 self._version = None
-            self._version = (told or {}).get(_VERSION, self._version)
-            headers = {**self._request_headers(), **(told or {})}
+            self._version = (given or {}).get(_VERSION, self._version)
+            headers = {**self._request_headers(), **(given or {})}
             if isinstance(message, JSONRPCRequest):
                 # before the task begins, so that a cancellation behind it finds the
                 # scope
@@ -165,10 +165,10 @@ class WebLink:
                 and message.method == "notifications/initialized"
             ):
                 # before it servers need not answer
-                await self._tell(carrier, message, headers)
+                await self._report(carrier, message, headers)
                 posts.start_soon(self._listen, carrier, incoming)
                 continue
-            posts.start_soon(self._tell, carrier, message, headers)
+            posts.start_soon(self._report, carrier, message, headers)
 
     def _request_headers(self) -> dict[str, str]:
         found = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
@@ -178,7 +178,7 @@ class WebLink:
             found[_VERSION] = self._version
         return found
 
-    async def _tell(
+    async def _report(
         self, carrier: Carrier, message: JSONRPCMessage, headers: Mapping[str, str]
     ) -> None:
         """Send what has no answer; the answer to a request that is cancelled by it is waited for no more.

@@ -27,8 +27,8 @@ __all__ = [
     "MessageTooLargeError",
     "Outgoing",
     "Streams",
-    "Unasked",
     "UnencodableError",
+    "UnexpectedMessages",
     "pass_on",
     "read_message",
     "unanswered",
@@ -59,8 +59,8 @@ _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedS
 class MessageTooLargeError(Exception):
     """A message is larger than is taken; says in what."""
 
-    def __init__(self, most: str) -> None:
-        super().__init__(f"it sent a message of more than {most}; ask for less")
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"it sent a message of more than {limit}; ask for less")
 
 
 class UnencodableError(ValueError):
@@ -135,7 +135,7 @@ async def pass_on(message: JSONRPCMessage, incoming: Incoming) -> None:
 
 
 @attrs.define(eq=False)
-class Unasked:
+class UnexpectedMessages:
     """Counts what a server sends that answers nothing."""
 
     _second: float = 0.0

@@ -40,9 +40,9 @@ async def test_a_signed_in_person_s_session_has_the_tools(
 ) -> None:
     url = f"{issuer.url}/mcp"
     async with opened({"shop": {"url": url}}) as session:
-        told = await status(session, "shop")
-        assert told["state"] == "login"
-        assert "amplifier mcp login shop" in str(told["problem"])
+        reported = await status(session, "shop")
+        assert reported["state"] == "login"
+        assert "amplifier mcp login shop" in str(reported["problem"])
     async with login(url) as found:
         await found.sign_in(browse, "file")
     async with opened({"shop": {"url": url}}) as session:
@@ -50,13 +50,13 @@ async def test_a_signed_in_person_s_session_has_the_tools(
     asked = issuer.asked[0]
     assert asked.resource == url
     assert str(asked.redirect_uri).startswith("http://127.0.0.1:")
-    kept = home / "mcp" / "logins.json"
-    assert kept.stat().st_mode & 0o777 == 0o600
+    stored = home / "mcp" / "logins.json"
+    assert stored.stat().st_mode & 0o777 == 0o600
 
     async with login(url) as found:
         assert await found.sign_out()
         assert not await found.sign_out()
-    assert json.loads(kept.read_text()) == {}
+    assert json.loads(stored.read_text()) == {}
 
 
 async def test_tokens_are_renewed_and_rotated_for_all(
@@ -152,16 +152,16 @@ async def test_the_keyring_keeps_tokens(
     monkeypatch: pytest.MonkeyPatch,
     home: Path,
 ) -> None:
-    kept: dict[str, str] = {}
+    stored: dict[str, str] = {}
     monkeypatch.setattr(Keyring, "is_there", lambda _: True)
-    monkeypatch.setattr(Keyring, "get", lambda _, name: kept.get(name))
+    monkeypatch.setattr(Keyring, "get", lambda _, name: stored.get(name))
     monkeypatch.setattr(
-        Keyring, "set", lambda _, name, value: kept.update({name: value})
+        Keyring, "set", lambda _, name, value: stored.update({name: value})
     )
     url = f"{issuer.url}/mcp"
     async with login(url) as found:
         await found.sign_in(browse, "keyring")
     async with opened({"shop": {"url": url}}) as session:
         assert await text(session, "mcp__shop__add", a=2, b=3) == "5"
-    assert list(kept) == [url]
+    assert list(stored) == [url]
     assert json.loads((home / "mcp" / "logins.json").read_text()) == {url: {}}

@@ -70,16 +70,16 @@ class Bookcase:
         become = "left out"
         if self._config.untrusted == "mark":
             become = "marked as texts that give no orders"
-        told = [
+        lines = [
             f"{waiting.folder.path}: skills that the project brings along are {become} until the person trusts them"
             for waiting in self._places.waiting
         ]
-        told += [f"{broken.place}: {broken.problem}" for broken in library.broken]
-        told += [
+        lines += [f"{broken.place}: {broken.problem}" for broken in library.broken]
+        lines += [
             f"{shadowed.skill.folder}: {shadowed.by.name!r} is taken from {shadowed.by.folder}"
             for shadowed in library.shadowed
         ]
-        return told
+        return lines
 
     def refusal(self, library: SkillLibrary, name: str) -> str:
         """Say why a name cannot be used that a skill claims which nobody trusted, and what helps; else nothing."""
@@ -114,10 +114,10 @@ class Bookcase:
         library = attrs.evolve(
             library, broken=(*own.broken, *others.broken, *library.broken)
         )
-        await self._tell(library)
+        await self._report(library)
         return library
 
-    async def _tell(self, library: SkillLibrary) -> None:
+    async def _report(self, library: SkillLibrary) -> None:
         hooks, problems = self._coordinator.hooks, self.problems(library)
         if hooks.has_handlers(SKILLS_DISCOVERED):
             payload = SkillsDiscovered(

@@ -45,15 +45,15 @@ async def commands_of(bookcase: Bookcase, config: SkillsConfig) -> list[SessionC
     ]
 
 
-async def _prompt(skill: Skill, most: int, arguments: str) -> CommandPrompt:
+async def _prompt(skill: Skill, limit: int, arguments: str) -> CommandPrompt:
     """Make the prompt: the skill's instructions, with what the person typed where they want it, else behind them."""
     try:
         body = await to_thread.run_sync(read_body, skill)
     except ToolError as error:
         raise CommandError(error.message) from error
-    if len(body) > most:
+    if len(body) > limit:
         raise CommandError(
-            f"the skill {skill.name!r} has {len(body)} characters; a prompt takes {most}"
+            f"the skill {skill.name!r} has {len(body)} characters; a prompt takes {limit}"
         )
     text = f"Follow the skill {skill.name!r}, whose files are in {skill.folder}:\n\n"
     if _PLACE in body:

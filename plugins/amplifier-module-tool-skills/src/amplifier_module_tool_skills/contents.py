@@ -25,20 +25,20 @@ class Excerpt:
     skill: Skill
     text: str
     offset: int
-    most: int
+    limit: int
 
     def to_json(self) -> JSONObject:
         """Write the part; a text that nobody stands for stands between marks."""
-        part = self.text[self.offset : self.offset + self.most]
-        told: JSONObject = {"content": part, **_trust(self.skill)}
+        part = self.text[self.offset : self.offset + self.limit]
+        data: JSONObject = {"content": part, **_trust(self.skill)}
         if not self.skill.is_trusted:
             # each part by itself, or the second one would arrive without marks
-            told["content"] = mark_untrusted(part, str(self.skill.folder))
+            data["content"] = mark_untrusted(part, str(self.skill.folder))
         if self.offset or len(part) < len(self.text):
-            told |= {"offset": self.offset, "total_characters": len(self.text)}
+            data |= {"offset": self.offset, "total_characters": len(self.text)}
         if self.offset + len(part) < len(self.text):
-            told["next_offset"] = self.offset + len(part)
-        return told
+            data["next_offset"] = self.offset + len(part)
+        return data
 
 
 def read_body(skill: Skill) -> str:
@@ -56,19 +56,19 @@ def read_body(skill: Skill) -> str:
         ) from error
 
 
-def read_file(skill: Skill, name: str, most: int) -> str:
+def read_file(skill: Skill, name: str, limit: int) -> str:
     """Read a file beside a skill's instructions as text; may block.
 
     Raises:
         ToolError: there is no such file, it lies elsewhere, is larger, or is no text.
     """
-    return _decoded(skill.files.read(name, most), name)
+    return _decoded(skill.files.read(name, limit), name)
 
 
 def describe(skill: Skill) -> JSONObject:
     """Write all that is known of a skill, without its instructions; may block."""
     head = skill.head
-    told: JSONObject = {
+    data: JSONObject = {
         "name": head.name,
         "description": _said(skill, head.description),
         "version": head.version,
@@ -81,16 +81,16 @@ def describe(skill: Skill) -> JSONObject:
     if not skill.is_trusted:
         return {
             key: value
-            for key, value in told.items()
+            for key, value in data.items()
             if key not in ("version", "license", "compatibility")
         }
     if head.allowed_tools:
-        told["allowed_tools"] = list(head.allowed_tools)
+        data["allowed_tools"] = list(head.allowed_tools)
     if head.metadata:
-        told["metadata"] = dict(head.metadata)
+        data["metadata"] = dict(head.metadata)
     if head.remarks:
-        told["remarks"] = list(head.remarks)
-    return {key: value for key, value in told.items() if value is not None} | files_of(
+        data["remarks"] = list(head.remarks)
+    return {key: value for key, value in data.items() if value is not None} | files_of(
         skill
     )
 
@@ -101,12 +101,12 @@ def files_of(skill: Skill) -> JSONObject:
     if not skill.is_trusted:
         return {}
     names = skill.files.names()
-    told: JSONObject = {}
+    data: JSONObject = {}
     if names:
-        told["files"] = list(names[:_MAX_FILES])
+        data["files"] = list(names[:_MAX_FILES])
     if len(names) > _MAX_FILES:
-        told["more_files"] = True
-    return told
+        data["more_files"] = True
+    return data
 
 
 def summary(skill: Skill, description: str) -> JSONObject:

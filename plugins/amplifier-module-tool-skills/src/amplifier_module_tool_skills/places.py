@@ -60,10 +60,10 @@ def places(configured: Sequence[str] | None, directory: Path) -> SkillPlaces:
                     BrokenSkill(place=str(path), problem="there is no such folder")
                 )
             continue
-        judged = project_skills(directory, name, TrustStore.in_home())
-        if not judged.decision.trusted and os.path.lexists(judged.folder.path):
-            waiting.append(judged)
-        folders.append(judged.folder)
+        evaluated = project_skills(directory, name, TrustStore.in_home())
+        if not evaluated.decision.trusted and os.path.lexists(evaluated.folder.path):
+            waiting.append(evaluated)
+        folders.append(evaluated.folder)
     return SkillPlaces(
         folders=tuple(folders), broken=tuple(broken), waiting=tuple(waiting)
     )
@@ -133,7 +133,7 @@ def _folder(entry: object) -> SkillFolder | None:
     path, source = entry.get("path"), entry.get("source")
     if not isinstance(path, (str, Path)) or not os.path.isabs(path):
         return None
-    told = "another module"
+    origin = "another module"
     if isinstance(source, str):
-        told = without_marks(source)[:_LONGEST_SOURCE]
-    return SkillFolder(path=Path(path), source=told)
+        origin = without_marks(source)[:_LONGEST_SOURCE]
+    return SkillFolder(path=Path(path), source=origin)

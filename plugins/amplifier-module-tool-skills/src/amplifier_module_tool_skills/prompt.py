@@ -50,7 +50,7 @@ class SkillPrompt:
     _coordinator: Coordinator
     _bookcase: Bookcase
     _written: tuple[SkillLibrary, str] | None = None
-    _told: str | None = None
+    _last_text: str | None = None
 
     def listen(self) -> None:
         """Register for the event at which the model gets the list, if it is enabled."""
@@ -59,15 +59,17 @@ class SkillPrompt:
             return
         if config.ephemeral:
             unregister = hooks.register(
-                PROVIDER_REQUEST, self.tell_now, config.priority, _NAME, decides=False
+                PROVIDER_REQUEST, self.report_now, config.priority, _NAME, decides=False
             )
         else:
             unregister = hooks.register(
-                PROMPT_SUBMIT, self.tell_once, config.priority, _NAME, decides=False
+                PROMPT_SUBMIT, self.report_once, config.priority, _NAME, decides=False
             )
         self._coordinator.register_cleanup(unregister)
 
-    async def tell_now(self, _event: str, _data: ProviderRequest) -> HookResult | None:
+    async def report_now(
+        self, _event: str, _data: ProviderRequest
+    ) -> HookResult | None:
         """Add the list to one request."""
         text = await self._text()
         if text:
@@ -76,7 +78,7 @@ class SkillPrompt:
             )
         return None
 
-    async def tell_once(self, _event: str, _data: PromptSubmit) -> HookResult | None:
+    async def report_once(self, _event: str, _data: PromptSubmit) -> HookResult | None:
         """Add the list to the history, unless it is there already: a resumed history brings its own."""
         text = await self._text()
         # Twice in a history, the list would cost its tokens in every request.
@@ -91,9 +93,9 @@ class SkillPrompt:
             skills = [
                 skill for skill in self._bookcase.for_model(library) if skill.is_trusted
             ]
-            most = longest_injection(self._coordinator, _LONGEST)
+            limit = longest_injection(self._coordinator, _LONGEST)
             text = catalogue(
-                skills, most_skills=self._config.max_skills_visible, most=most
+                skills, most_skills=self._config.max_skills_visible, limit=limit
             )
             self._written = library, text
         return self._written[1]
@@ -104,10 +106,10 @@ class SkillPrompt:
         if not isinstance(context, _History):
             return False
         messages = await context.get_messages()
-        if text == self._told:  # it may have been cleared, with all of the history
+        if text == self._last_text:  # it may have been cleared, with all of the history
             return any(message.get("content") == text for message in messages)
         # only at first: what a resumed history brings says which list the model knows
-        self._told = text
+        self._last_text = text
         contents = (message.get("content") for message in reversed(messages))
         return (
             next((content for content in contents if _is_list(content)), None) == text
@@ -126,33 +128,33 @@ class SkillListing:
     left_out: int
 
 
-def listing(skills: Sequence[Skill], most: int) -> SkillListing:
+def listing(skills: Sequence[Skill], limit: int) -> SkillListing:
     """Take as many skills as have room, in their order; each description gets the same share, the short ones less.
 
     Args:
         skills: which.
-        most: how many characters names and descriptions may have.
+        limit: how many characters names and descriptions may have.
     """
-    kept: list[Skill] = []
-    room = most
+    retained: list[Skill] = []
+    room = limit
     for skill in skills:
         # Below this a description says too little to choose by, so fewer skills are
         # shown.
         room -= len(skill.name) + _FRAME + min(len(skill.head.description), _SHORTEST)
         if room < 0:
             break
-        kept.append(skill)
+        retained.append(skill)
     share = _share(
-        [len(skill.head.description) for skill in kept],
-        most - sum(len(s.name) + _FRAME for s in kept),
+        [len(skill.head.description) for skill in retained],
+        limit - sum(len(s.name) + _FRAME for s in retained),
     )
-    entries = tuple((skill, _cut(skill.head.description, share)) for skill in kept)
-    return SkillListing(entries, len(skills) - len(kept))
+    entries = tuple((skill, _cut(skill.head.description, share)) for skill in retained)
+    return SkillListing(entries, len(skills) - len(retained))
 
 
-def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:
+def catalogue(skills: Sequence[Skill], *, most_skills: int, limit: int) -> str:
     """Write the list of skills that a model may load; empty when there are none."""
-    listed = listing(skills[:most_skills], most - len(HEAD) - 100)
+    listed = listing(skills[:most_skills], limit - len(HEAD) - 100)
     if not listed.entries:
         return ""
     left_out = len(skills) - len(listed.entries)
@@ -176,7 +178,7 @@ def _share(lengths: Sequence[int], room: int) -> int:
     return share
 
 
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
         return text
-    return f"{text[: most - 1].rstrip()}…"
+    return f"{text[: limit - 1].rstrip()}…"

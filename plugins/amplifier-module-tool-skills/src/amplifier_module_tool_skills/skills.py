@@ -139,24 +139,24 @@ class Skills:
         return await self._load(skill, start, context)
 
     def _list(self, library: SkillLibrary, skills: Sequence[Skill]) -> JSONObject:
-        told = self._listed(skills)
+        data = self._listed(skills)
         if not skills:
-            told["message"] = (
+            data["message"] = (
                 f"No skills in {', '.join(self._bookcase.sources) or 'any folder'}"
             )
         if problems := self._bookcase.problems(library):
-            told["problems"] = list(problems[:_MOST_PROBLEMS])
-        return told
+            data["problems"] = list(problems[:_MOST_PROBLEMS])
+        return data
 
     def _listed(self, skills: Sequence[Skill]) -> JSONObject:
         listed = listing(skills, self._config.max_characters)
-        told: JSONObject = {
+        data: JSONObject = {
             "count": len(skills),
             "skills": [
                 summary(skill, description) for skill, description in listed.entries
             ],
         }
-        return told | ({"left_out": listed.left_out} if listed.left_out else {})
+        return data | ({"left_out": listed.left_out} if listed.left_out else {})
 
     def _find(self, skills: Sequence[Skill], name: str) -> Skill:
         found = next((skill for skill in skills if skill.name == name), None)
@@ -173,7 +173,7 @@ class Skills:
             read_file, skill, file, self._config.max_file_bytes
         )
         part = Excerpt(
-            skill=skill, text=text, offset=offset, most=self._config.max_characters
+            skill=skill, text=text, offset=offset, limit=self._config.max_characters
         )
         return {"skill_name": skill.name, "file": file, **part.to_json()}
 
@@ -184,12 +184,12 @@ class Skills:
         body = await to_thread.run_sync(read_body, skill)
         files = await to_thread.run_sync(files_of, skill)
         part = Excerpt(
-            skill=skill, text=body, offset=offset, most=self._config.max_characters
+            skill=skill, text=body, offset=offset, limit=self._config.max_characters
         )
-        told = part.to_json()
+        data = part.to_json()
         # what nobody trusts must not outlast the compaction of its result
         if skill.is_trusted:
-            self._pin(context, len(str(told["content"])))
+            self._pin(context, len(str(data["content"])))
         payload = SkillLoaded(
             skill_name=skill.name,
             source=skill.source,
@@ -202,7 +202,7 @@ class Skills:
             "skill_directory": str(skill.folder),
             "loaded_from": skill.source,
         }
-        return {"skill_name": skill.name, **place, **told, **files}
+        return {"skill_name": skill.name, **place, **data, **files}
 
     def _pin(self, context: ToolContext | None, size: int) -> None:
         """Pin the call's result in every view, as long as there is room for pins."""

@@ -151,15 +151,17 @@ def test_the_search_ends_at_a_number_of_folders(
     ]
 
 
-@pytest.mark.parametrize("judged", [False, True], ids=["disk", "judged"])
+@pytest.mark.parametrize("evaluated", [False, True], ids=["disk", "judged"])
 def test_a_search_that_takes_too_long_ends_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judged: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluated: bool
 ) -> None:
     write(tmp_path, "tides")
     contents = (
-        {"tides/SKILL.md": TEXT.replace("{name}", "tides").encode()} if judged else None
+        {"tides/SKILL.md": TEXT.replace("{name}", "tides").encode()}
+        if evaluated
+        else None
     )
-    monkeypatch.setattr(finder, "_PATIENCE", 0)
+    monkeypatch.setattr(finder, "_TIMEOUT", 0)
 
     result = find_skills(SkillFolder(path=tmp_path, source="person", contents=contents))
 

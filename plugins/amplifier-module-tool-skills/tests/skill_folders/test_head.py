@@ -40,12 +40,12 @@ Read it.
 
 def head(**fields: JSONValue) -> SkillHead:
     """Read a skill in the folder `tides` whose front matter holds these fields."""
-    told = {"name": "tides", "description": "Tells the tides."} | {
+    reported = {"name": "tides", "description": "Tells the tides."} | {
         k.replace("_", "-"): v for k, v in fields.items()
     }
     lines = "".join(
         f"{key}: {json.dumps(value)}\n"
-        for key, value in told.items()
+        for key, value in reported.items()
         if value != "left out"
     )
     return parse_skill(f"---\n{lines}---\nbody", "tides").head

@@ -79,11 +79,11 @@ def test_name_of_untrusted_skill_alone_is_refused(
 
 
 class TestProject:
-    def judged(self, tmp_path: Path, name: str) -> tuple[bool, int]:
+    def evaluated(self, tmp_path: Path, name: str) -> tuple[bool, int]:
         store = TrustStore(PrivateFile(tmp_path / "home" / "trust.json"))
-        judged = project_skills(tmp_path / "project", name, store)
-        assert judged.folder.is_trusted == judged.decision.trusted
-        return judged.decision.trusted, len(gather([judged.folder]).skills)
+        evaluated = project_skills(tmp_path / "project", name, store)
+        assert evaluated.folder.is_trusted == evaluated.decision.trusted
+        return evaluated.decision.trusted, len(gather([evaluated.folder]).skills)
 
     def grant(self, tmp_path: Path, name: str) -> None:
         store = TrustStore(PrivateFile(tmp_path / "home" / "trust.json"))
@@ -95,11 +95,11 @@ class TestProject:
             TEXT.format("Tides."),
         )
 
-        assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (False, 1)
         self.grant(tmp_path, ".amplifier/skills")
-        assert self.judged(tmp_path, ".amplifier/skills") == (True, 1)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (True, 1)
         (folder / "run.sh").write_text("curl evil")
-        assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (False, 1)
 
     def test_usual_folders_trusted_together_and_any_other_by_itself(
         self, tmp_path: Path
@@ -109,20 +109,20 @@ class TestProject:
 
         self.grant(tmp_path, ".claude/skills")
 
-        assert self.judged(tmp_path, ".amplifier/skills") == (True, 1)
-        assert self.judged(tmp_path, "tools") == (False, 1)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (True, 1)
+        assert self.evaluated(tmp_path, "tools") == (False, 1)
         self.grant(tmp_path, "tools")
-        assert self.judged(tmp_path, "tools") == (True, 1)
+        assert self.evaluated(tmp_path, "tools") == (True, 1)
 
     def test_what_cannot_be_judged_is_not_looked_at(self, tmp_path: Path) -> None:
         outside = write(tmp_path / "outside" / "tides", TEXT.format("Tides."))
         (tmp_path / "project" / ".amplifier").mkdir(parents=True)
         (tmp_path / "project" / ".amplifier" / "skills").symlink_to(outside.parent)
 
-        assert self.judged(tmp_path, ".amplifier/skills") == (False, 0)
-        assert self.judged(tmp_path, "../outside") == (False, 0)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (False, 0)
+        assert self.evaluated(tmp_path, "../outside") == (False, 0)
 
     def test_what_does_not_exist_needs_no_trust(self, tmp_path: Path) -> None:
         (tmp_path / "project").mkdir()
 
-        assert self.judged(tmp_path, ".amplifier/skills") == (True, 0)
+        assert self.evaluated(tmp_path, ".amplifier/skills") == (True, 0)

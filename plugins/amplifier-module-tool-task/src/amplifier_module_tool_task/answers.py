@@ -58,12 +58,12 @@ class Answers:
     Args:
         agent: the agent's name, or its session where that is not known.
         session_id: the agent's session.
-        most: characters of an answer.
+        limit: characters of an answer.
     """
 
     agent: str
     session_id: str
-    most: int
+    limit: int
 
     def of(self, result: ChildResult) -> ToolResult:
         """Write an answer, or what there is of one that was cancelled.
@@ -164,7 +164,7 @@ class Answers:
 
     def _marked(self, text: str) -> str:
         said = shortened(
-            text, self.most, "; resume the agent's session to ask for them"
+            text, self.limit, "; resume the agent's session to ask for them"
         )
         return mark_untrusted(
             said if said.strip() else "(an empty answer)",

@@ -89,10 +89,10 @@ class BackgroundAgents:
             )
         working = [agent for agent in self._agents.values() if agent.result is None]
         if len(working) >= self.config.max_background:
-            told = ", ".join(agent.session_id for agent in working)
+            names = ", ".join(agent.session_id for agent in working)
             raise ToolError(
                 f"{len(working)} agents work in the background already, and that is the limit: wait for one"
-                f" (action 'wait'), or leave background out. They are {told}"
+                f" (action 'wait'), or leave background out. They are {names}"
             )
 
     async def begin(
@@ -255,7 +255,7 @@ class BackgroundAgents:
             await self.unread.note(agent.session_id, ended)
 
     def _answers(self, name: str, session_id: str) -> Answers:
-        return Answers(agent=name, session_id=session_id, most=self.max_answer_chars)
+        return Answers(agent=name, session_id=session_id, limit=self.max_answer_chars)
 
     async def _notify(self, agent: _Agent) -> None:
         """Inform the person, who may read about it long before the model does."""

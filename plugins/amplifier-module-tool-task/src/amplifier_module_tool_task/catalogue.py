@@ -21,14 +21,14 @@ _MOST_FITTING: Final = 8
 _WORD: Final = re.compile(r"\w{3,}")
 
 
-def catalogue(plans: Mapping[str, object], most: int) -> str:
+def catalogue(plans: Mapping[str, object], limit: int) -> str:
     """Write the list of agents: with a line each, with names alone, or with the names that fit.
 
     The same agents give the same text.
 
     Args:
         plans: the agents' partial plans by name.
-        most: characters that the list may take.
+        limit: characters that the list may take.
     """
     # Names come from files of others: one must not look like several, or like marks.
     names = [without_marks(" ".join(name.split()))[:_NAME] for name in plans]
@@ -39,14 +39,14 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
         f"- {name}: {line}" if line else f"- {name}"
         for name, line in zip(names, said, strict=True)
     )
-    if len(lines) <= most:
+    if len(lines) <= limit:
         return lines
     listed = ", ".join(names)
-    if len(listed) <= most:
+    if len(listed) <= limit:
         return f"{listed} (action 'describe' says more)"
     ends = accumulate(len(name) + 2 for name in names)
-    kept = [name for name, end in zip(names, ends, strict=True) if end - 2 <= most]
-    return f"{', '.join(kept)} and {len(names) - len(kept)} more (action 'describe' finds and describes them)"
+    fitting = [name for name, end in zip(names, ends, strict=True) if end - 2 <= limit]
+    return f"{', '.join(fitting)} and {len(names) - len(fitting)} more (action 'describe' finds and describes them)"
 
 
 def _description(plan: object) -> str:
@@ -59,7 +59,7 @@ def _description(plan: object) -> str:
 
 def details(name: str, plan: object) -> JSONObject:
     """Say all that there is to say of one agent."""
-    told: JSONObject = {
+    data: JSONObject = {
         "agent": without_marks(name),
         "description": shortened(_description(plan), _DETAILS)
         or "It has no description.",
@@ -67,8 +67,8 @@ def details(name: str, plan: object) -> JSONObject:
     parts = as_object(plan)
     for key in ("tools", "providers"):
         if modules := _modules(parts.get(key)):
-            told[key] = modules
-    return told
+            data[key] = modules
+    return data
 
 
 def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:

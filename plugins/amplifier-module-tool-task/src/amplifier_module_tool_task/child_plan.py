@@ -134,12 +134,12 @@ class Maker:
             first = system_message(messages)
         if request.depth == "none":
             return first
-        form = Form(scope=request.scope, tool=tool, most=self.config.max_message_chars)
+        form = Form(scope=request.scope, tool=tool, limit=self.config.max_message_chars)
         turns = None
         if request.depth == "recent":
             turns = request.turns
         choose = partial(
-            inherited, messages, form, turns=turns, most=self.config.max_context_chars
+            inherited, messages, form, turns=turns, limit=self.config.max_context_chars
         )
         # A long history takes its time; whoever cancels need not wait for it.
         return [*first, *await to_thread.run_sync(choose, abandon_on_cancel=True)]

@@ -73,10 +73,10 @@ class Delegations:
     def depth_left(self) -> int:
         """How many generations of agents there may be below this session."""
         own = self.coordinator.hooks.host.limits.delegation_depth
-        most = self.config.max_recursion_depth
-        if most is None:
+        limit = self.config.max_recursion_depth
+        if limit is None:
             return own
-        return min(own, most)
+        return min(own, limit)
 
     async def spawn(self, request: Request, context: ToolContext) -> ToolResult:
         """Run a new agent.
@@ -160,18 +160,18 @@ class Delegations:
             delegation.watch.agent, delegation.session_id, run
         )
 
-    async def _run(self, delegation: _Delegation, most: int) -> ToolResult:
+    async def _run(self, delegation: _Delegation, limit: int) -> ToolResult:
         """Run an agent's turn between its two events, and write what came of it."""
         async with announced(
             self.coordinator.hooks, delegation.event, delegation.begin
         ) as ending:
-            return await self._written(delegation, ending, most)
+            return await self._written(delegation, ending, limit)
 
     async def _written(
-        self, delegation: _Delegation, ending: DelegationEnd, most: int
+        self, delegation: _Delegation, ending: DelegationEnd, limit: int
     ) -> ToolResult:
         watch, session_id = delegation.watch, delegation.session_id
-        answers = Answers(agent=watch.agent, session_id=session_id, most=most)
+        answers = Answers(agent=watch.agent, session_id=session_id, limit=limit)
         try:
             result = read_result(await delegation.turn())
         except Exception as error:

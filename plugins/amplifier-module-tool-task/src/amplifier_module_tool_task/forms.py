@@ -42,12 +42,12 @@ class Form:
     Args:
         scope: what of a step.
         tool: the name of the tool that calls agents.
-        most: characters of one text.
+        limit: characters of one text.
     """
 
     scope: Scope
     tool: str
-    most: int
+    limit: int
 
     def prompt(self, message: Message) -> Iterator[MessageDict]:
         """Yield what a person said."""
@@ -58,13 +58,13 @@ class Form:
         """Yield an answer, the calls of it that are inherited, and their results; each call has its result here."""
         # A result without its call, and a call without its result, would be refused by
         # vendors.
-        kept = {call.id for message in messages for call in self._calls(message)}
+        ids = {call.id for message in messages for call in self._calls(message)}
         for message in messages:
             if message.role == "assistant":
                 yield from self._answer(message)
             elif message.role == "tool":
                 for call_id, text in _results(message):
-                    if call_id in kept:
+                    if call_id in ids:
                         yield tool_message(
                             call_id, message.name or "", self._short(text)
                         )
@@ -100,7 +100,7 @@ class Form:
 
     def _input(self, given: Mapping[str, JSONValue]) -> JSONObject:
         """Copy a call's arguments; of those that are too long as a whole the texts are shortened, else a note stays."""
-        if len(json.dumps(given, default=str)) <= self.most:
+        if len(json.dumps(given, default=str)) <= self.limit:
             return dict(given)
         short = {
             key: self._short(value)
@@ -113,7 +113,7 @@ class Form:
         return {**short}
 
     def _short(self, text: str) -> str:
-        return shortened(text, self.most)
+        return shortened(text, self.limit)
 
 
 def _text(message: Message) -> str:

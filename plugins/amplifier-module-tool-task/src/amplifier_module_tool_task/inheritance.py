@@ -26,7 +26,7 @@ _Shown: TypeAlias = list[MessageDict]
 
 
 def inherited(
-    messages: Sequence[MessageDict], form: Form, *, turns: int | None, most: int
+    messages: Sequence[MessageDict], form: Form, *, turns: int | None, limit: int
 ) -> _Shown:
     """Return the messages that an agent begins with, a note of what they are on top; none where there is nothing.
 
@@ -37,7 +37,7 @@ def inherited(
         messages: the parent's history.
         form: how much of each message.
         turns: how many of the last turns; `None` is all.
-        most: characters in all.
+        limit: characters in all.
     """
     start = 0
     if turns is not None:
@@ -45,29 +45,29 @@ def inherited(
     # calls are answered by their results alone; a cut may have parted the two
     history = repair(_without_open_calls(messages[start:])).messages
     there = split(history)
-    kept: list[_Turn] = []
-    left = most
+    retained: list[_Turn] = []
+    left = limit
     # The newest first: they are the nearest to what the agent is asked for.
     for found in reversed(there):
         whole = _read(history, found, form)
         turn = whole
-        if not kept:
+        if not retained:
             turn = whole.within(left)
         # whole turns only: half of an earlier one would read as if it were all
-        if kept and turn.size > left:
+        if retained and turn.size > left:
             break
-        kept.append(turn)
+        retained.append(turn)
         left -= turn.size
     # steps that were left out may have held the call of a result
     shown = repair(
-        [message for turn in reversed(kept) for message in turn.messages]
+        [message for turn in reversed(retained) for message in turn.messages]
     ).messages
     if not shown:
         return []
     # without this note the agent would take what it sees for the beginning
-    left_out = len(there) - len(kept) + sum(map(is_prompt, messages[:start]))
+    left_out = len(there) - len(retained) + sum(map(is_prompt, messages[:start]))
     return [
-        _note(len(shown), len(kept), left_out, sum(turn.lost for turn in kept)),
+        _note(len(shown), len(retained), left_out, sum(turn.lost for turn in retained)),
         *shown,
     ]
 
@@ -95,14 +95,14 @@ class _Turn:
     def size(self) -> int:
         return sum(len(str(message["content"])) for message in self.messages)
 
-    def within(self, most: int) -> _Turn:
+    def within(self, limit: int) -> _Turn:
         """Leave out the first steps until the rest fits."""
         size, lost = self.size, 0
         sizes = [
             sum(len(str(message["content"])) for message in step) for step in self.steps
         ]
         # the last steps are the nearest to what the agent is asked for
-        while size > most and lost < len(self.steps):
+        while size > limit and lost < len(self.steps):
             size -= sizes[lost]
             lost += 1
         return _Turn(self.prompts, self.steps[lost:], lost)

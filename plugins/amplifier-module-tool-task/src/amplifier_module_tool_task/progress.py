@@ -122,24 +122,26 @@ class DelegationProgress:
 
     def _begin(self, *_: object) -> None:
         self.began = True
-        self._tell("at work")
+        self._report("at work")
 
     def _call(self, _: str, data: dict[str, object]) -> None:
         self.steps += 1
-        self._tell(str(data.get("tool_name")))
+        self._report(str(data.get("tool_name")))
 
     def _progress(self, _: str, data: dict[str, object]) -> None:
         tool, message = data.get("tool_name"), str(data.get("message"))
         # A report of the task tool itself is that of a deeper agent, which names
         # itself.
-        self._tell(message if tool == self.context.tool_name else f"{tool}: {message}")
+        self._report(
+            message if tool == self.context.tool_name else f"{tool}: {message}"
+        )
 
     def _refused(self, _: str, data: dict[str, object]) -> None:
         """Tell of a call that was denied: the person has to see it, and progress is dropped for later progress."""
         error = data.get("error")
         if isinstance(error, Mapping) and error.get("type") == "denied":
-            told = f"{data.get('tool_name')}: {error.get('message')}"
-            self.context.output(f"{self._said(told, _LONGEST_DENIAL)}\n")
+            message = f"{data.get('tool_name')}: {error.get('message')}"
+            self.context.output(f"{self._said(message, _LONGEST_DENIAL)}\n")
 
     def _output(self, _: str, data: dict[str, object]) -> None:
         """Pass on what an agent of the agent's was denied; what other tools put out is the agent's own."""
@@ -147,10 +149,10 @@ class DelegationProgress:
             for line in str(data.get("text")).splitlines():
                 self.context.output(f"{self._said(line, _LONGEST_DENIAL)}\n")
 
-    def _tell(self, what: str) -> None:
+    def _report(self, what: str) -> None:
         self.context.progress(self._said(what, _LONGEST), done=self.steps or None)
 
-    def _said(self, what: str, most: int) -> str:
-        said = f"{self.agent[:_LONGEST]}: {what[:most]}"
+    def _said(self, what: str, limit: int) -> str:
+        said = f"{self.agent[:_LONGEST]}: {what[:limit]}"
         # one line of visible text: an agent must not draw on the terminal
         return without_unseen(" ".join(said.split()))

@@ -77,7 +77,7 @@ class TaskTool:
             # A list of agents that cannot be called only costs tokens.
             plans = {}
         has_background = bool(plans) and self.background.is_offered
-        told = (
+        key = (
             has_background,
             [
                 (name, plan.get("description") if isinstance(plan, Mapping) else None)
@@ -86,7 +86,7 @@ class TaskTool:
         )
         # The same object each time keeps the request the same, and a vendor's cache
         # valid.
-        if self._described is None or self._described[0] != told:
+        if self._described is None or self._described[0] != key:
             shown = catalogue(plans, self._config.catalogue_chars)
             roles = roles_of(self._coordinator.config)
             schema = input_schema(
@@ -95,7 +95,7 @@ class TaskTool:
                 roles=roles,
                 background=has_background,
             )
-            self._described = (told, schema)
+            self._described = (key, schema)
         return self._described[1]
 
     @property

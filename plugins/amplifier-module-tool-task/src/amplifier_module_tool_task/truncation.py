@@ -9,29 +9,29 @@ __all__ = ["first_sentence", "shortened"]
 _ELLIPSIS: Final = "…"
 
 
-def shortened(text: str, most: int, remedy: str = "") -> str:
-    """Return a text of at most `most` characters, and a note on top where some are left out.
+def shortened(text: str, limit: int, remedy: str = "") -> str:
+    """Return a text of at most `limit` characters, and a note on top where some are left out.
 
     Args:
         text: the text.
-        most: characters that stay, two thirds of them from the beginning.
+        limit: characters that stay, two thirds of them from the beginning.
         remedy: how to get the rest, for the note.
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
     # The conclusion of an answer stands at its end.
-    tail = most // 3
+    tail = limit // 3
     note = (
-        f"[{len(text) - most:,} of {len(text):,} characters are left out here{remedy}]"
+        f"[{len(text) - limit:,} of {len(text):,} characters are left out here{remedy}]"
     )
-    return f"{text[: most - tail]}\n{note}\n{text[len(text) - tail :]}"
+    return f"{text[: limit - tail]}\n{note}\n{text[len(text) - tail :]}"
 
 
-def first_sentence(text: str, most: int) -> str:
-    """Return the first sentence of a text in one line of at most `most` characters."""
-    line = " ".join(text[: most * 4].split())
+def first_sentence(text: str, limit: int) -> str:
+    """Return the first sentence of a text in one line of at most `limit` characters."""
+    line = " ".join(text[: limit * 4].split())
     sentence, end, _ = line.partition(". ")
     line = sentence + end.rstrip()
-    if len(line) <= most:
+    if len(line) <= limit:
         return line
-    return line[: most - 1].rstrip() + _ELLIPSIS
+    return line[: limit - 1].rstrip() + _ELLIPSIS

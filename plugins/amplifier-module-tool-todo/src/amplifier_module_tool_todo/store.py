@@ -16,7 +16,7 @@ from amplifier_kit.todos import MAX_TEXT, TodoItem
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["TodoFile", "shelf_of"]
+__all__ = ["TodoFile", "todo_file"]
 
 
 @attrs.define(eq=False)
@@ -46,13 +46,13 @@ class TodoFile:
         await to_thread.run_sync(self.file.update, lambda _: content)
 
 
-def shelf_of(coordinator: Coordinator) -> TodoFile | None:
+def todo_file(coordinator: Coordinator) -> TodoFile | None:
     """Return where a session's plan is stored: `sessions/ID/todos.json` in the application's folder for sessions."""
-    told = coordinator.get_capability("session.dir")
-    if not isinstance(told, (str, Path)):
+    folder = coordinator.get_capability("session.dir")
+    if not isinstance(folder, (str, Path)):
         return None
     path = (
-        Path(told).absolute()
+        Path(folder).absolute()
         / "sessions"
         / folder_name(coordinator.session_id)
         / "todos.json"

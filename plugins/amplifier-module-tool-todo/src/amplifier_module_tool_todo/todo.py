@@ -17,7 +17,7 @@ from amplifier_kit.todos import (
     TodoItem,
     TodosUpdated,
 )
-from amplifier_module_tool_todo.store import shelf_of
+from amplifier_module_tool_todo.store import todo_file
 from amplifier_sdk.bounds import count
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
@@ -50,9 +50,9 @@ class Todo:
         self._hooks = coordinator.hooks
         self._coordinator = coordinator
         if config.keep:
-            self._shelf = shelf_of(coordinator)
+            self._file = todo_file(coordinator)
         else:
-            self._shelf = None
+            self._file = None
         self._lock = anyio.Lock()
         self._items: tuple[TodoItem, ...] | None = None
         self._problem: str | None = None
@@ -102,37 +102,37 @@ class Todo:
     async def _list(self) -> ToolResult:
         items = await self.items()
         self._shown += 1
-        told: JSONObject = {
+        data: JSONObject = {
             "status": "listed",
             "count": len(items),
             "todos": _plain(items),
         }
-        return ToolResult(output=told | _warnings(self._problem))
+        return ToolResult(output=data | _warnings(self._problem))
 
     def _written(self, action: str, items: Sequence[TodoItem]) -> ToolResult:
         counts = _counts(items)
-        told: JSONObject = {
+        data: JSONObject = {
             "status": "created" if action == "create" else "updated",
             "count": len(items),
         }
         if action == "create":
-            told["todos"] = _plain(items)
+            data["todos"] = _plain(items)
         else:
-            told.update(counts)
+            data.update(counts)
         busy = counts["in_progress"]
         too_many = None
         if busy > 1:
             too_many = f"{busy} items are in_progress; keep it at one, the step that you work on"
-        return ToolResult(output=told | _warnings(too_many, self._problem))
+        return ToolResult(output=data | _warnings(too_many, self._problem))
 
     async def _replace(self, items: tuple[TodoItem, ...]) -> None:
         async with self._lock:
             self._take(items)
             self._shown += 1
             self._problem = None
-            if self._shelf is not None:
+            if self._file is not None:
                 try:
-                    await self._shelf.save(items)
+                    await self._file.save(items)
                 except OSError as error:  # the plan serves this session all the same
                     self._problem = (
                         f"the plan is not stored for a later session: {error}"
@@ -151,16 +151,16 @@ class Todo:
     async def _load(self) -> None:
         if self._items is not None:
             return
-        kept: tuple[TodoItem, ...] = ()
-        if self._shelf is not None:
+        items: tuple[TodoItem, ...] = ()
+        if self._file is not None:
             try:
-                kept = await self._shelf.load()
+                items = await self._file.load()
             except OSError as error:
                 # a session without its old plan can make a new one
                 self._problem = (
                     f"the plan of the session before cannot be read: {error}"
                 )
-        self._take(kept)
+        self._take(items)
 
     def _take(self, items: tuple[TodoItem, ...]) -> None:
         self._items = items
@@ -185,9 +185,9 @@ def _counts(items: Sequence[TodoItem]) -> dict[str, int]:
 
 
 def _warnings(*problems: str | None) -> JSONObject:
-    told = "; ".join(filter(None, problems))
-    if told:
-        return {"warning": told}
+    message = "; ".join(filter(None, problems))
+    if message:
+        return {"warning": message}
     return {}
 
 

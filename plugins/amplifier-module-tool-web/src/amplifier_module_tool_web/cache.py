@@ -11,7 +11,7 @@ from anyio import current_time
 
 from amplifier_module_tool_web.pages import WebPage
 
-__all__ = ["KeptPage", "PageCache"]
+__all__ = ["CachedPage", "PageCache"]
 
 _MOST_CHARACTERS: Final = 8_000_000
 
@@ -20,7 +20,7 @@ _MOST_PAGES: Final = 64
 
 
 @attrs.define(eq=False)
-class KeptPage:
+class CachedPage:
     """A page with when it was read, by the loop's clock, and what its server knows it by."""
 
     page: WebPage
@@ -33,22 +33,22 @@ class PageCache:
     """Keeps pages for some seconds; the one that was used longest ago leaves first."""
 
     seconds: float
-    _pages: OrderedDict[str, KeptPage] = attrs.field(factory=OrderedDict, init=False)
+    _pages: OrderedDict[str, CachedPage] = attrs.field(factory=OrderedDict, init=False)
 
-    def find(self, url: str) -> KeptPage | None:
+    def find(self, url: str) -> CachedPage | None:
         """Return a page, however old it is."""
-        kept = self._pages.get(url)
-        if kept is not None:
+        page = self._pages.get(url)
+        if page is not None:
             self._pages.move_to_end(url)
-        return kept
+        return page
 
-    def is_fresh(self, kept: KeptPage) -> bool:
+    def is_fresh(self, page: CachedPage) -> bool:
         """Tell whether a page need not be asked for again."""
-        return current_time() - kept.read_at < self.seconds
+        return current_time() - page.read_at < self.seconds
 
-    def renew(self, kept: KeptPage) -> None:
+    def renew(self, page: CachedPage) -> None:
         """Let a page count as read now."""
-        kept.read_at = current_time()
+        page.read_at = current_time()
 
     def keep(
         self, url: str, page: WebPage, headers: Mapping[str, str], *, is_validated: bool
@@ -79,9 +79,9 @@ class PageCache:
                 )
                 if headers.get(name, "").isascii() and headers.get(name)
             }
-        self._pages[url] = KeptPage(page, current_time(), validators)
+        self._pages[url] = CachedPage(page, current_time(), validators)
         while len(self._pages) > _MOST_PAGES or self._characters() > _MOST_CHARACTERS:
             self._pages.popitem(last=False)
 
     def _characters(self) -> int:
-        return sum(len(kept.page.text) for kept in self._pages.values())
+        return sum(len(page.page.text) for page in self._pages.values())

@@ -78,8 +78,8 @@ class DownloadFolders:
         Raises:
             ToolError: it may not be written, or something is there.
         """
-        with self._paths().locate(path) as spot:
-            if spot.exists:
+        with self._paths().locate(path) as resolved:
+            if resolved.exists:
                 raise ToolError(
                     f"{path!r}: there is something of this name already; give a new name"
                 )
@@ -93,10 +93,12 @@ class DownloadFolders:
             ToolError: the path may not be written, something is there, or the system refuses.
         """
         self.check(path)
-        with self._paths().locate(path) as spot, path_refusals(path):
-            spot.make_parents()
-            write_atomically(spot.name, data, dir_fd=spot.directory, must_be_new=True)
-            return Saved(path=spot.shown, bytes=len(data))
+        with self._paths().locate(path) as resolved, path_refusals(path):
+            resolved.make_parents()
+            write_atomically(
+                resolved.name, data, dir_fd=resolved.directory, must_be_new=True
+            )
+            return Saved(path=resolved.shown, bytes=len(data))
 
     def _paths(self) -> ConfinedPaths:
         try:

@@ -27,7 +27,7 @@ class SearchEngine:
         key_header: the header that carries the key, with what stands before it.
         query_name: the parameter that holds the query.
         limit_name: the parameter that says how many results are wanted; `None` when there is none.
-        most: the most results that may be asked for.
+        limit: the most results that may be asked for.
         constant: what else is always sent.
         posts: whether the parameters go in a JSON body.
         results: the keys that lead to the list of results.
@@ -41,7 +41,7 @@ class SearchEngine:
     key_header: tuple[str, str] = ("Authorization", "Bearer ")
     query_name: str = "q"
     limit_name: str | None = None
-    most: int = 20
+    limit: int = 20
     constant: Mapping[str, str] = attrs.field(factory=dict)
     posts: bool = False
     results: Sequence[str] = ("results",)
@@ -51,7 +51,7 @@ class SearchEngine:
         """Return what is sent for a query."""
         sent: JSONObject = {self.query_name: query, **self.constant}
         if self.limit_name is not None:
-            sent[self.limit_name] = min(limit, self.most)
+            sent[self.limit_name] = min(limit, self.limit)
         return sent
 
     def read(self, answer: JSONValue) -> list[SearchHit]:

@@ -30,13 +30,13 @@ _MOST_ADDED: Final = 1 << 20
 _SHOWN: Final = 300
 
 
-async def to_markdown(html: str, base_url: str, *, most: int, seconds: float) -> str:
+async def to_markdown(html: str, base_url: str, *, limit: int, seconds: float) -> str:
     """Return a page's text as Markdown.
 
     Args:
         html: the page.
         base_url: its address, which relative links start from.
-        most: characters of the result; the rest is left out.
+        limit: characters of the result; the rest is left out.
         seconds: of processor time that the conversion may take.
 
     Raises:
@@ -46,7 +46,7 @@ async def to_markdown(html: str, base_url: str, *, most: int, seconds: float) ->
     order = {
         "html": html,
         "base_url": base_url if links * len(base_url) <= _MOST_ADDED else None,
-        "most": most,
+        "most": limit,
     }
     # With an empty environment: what reads the page knows no secrets.
     command = python_argv(_PROGRAM, _packages(), str(ceil(seconds)), str(_MEMORY))

@@ -71,15 +71,18 @@ class WebPageReader:
         Raises:
             ToolError: the page cannot be had, is no text, or its server answers with a failure.
         """
-        kept = self.cache.find(str(url))
-        if kept is not None and self.cache.is_fresh(kept):
-            return kept.page
-        asked = {"Accept": _ACCEPTED, **(kept.validators if kept is not None else {})}
+        cached = self.cache.find(str(url))
+        if cached is not None and self.cache.is_fresh(cached):
+            return cached.page
+        asked = {
+            "Accept": _ACCEPTED,
+            **(cached.validators if cached is not None else {}),
+        }
         async with self.open(url, asked) as answer:
             # after a redirect another address answers, which knows nothing of our copy
-            if answer.status == 304 and kept is not None and answer.url == url:
-                self.cache.renew(kept)
-                return kept.page
+            if answer.status == 304 and cached is not None and answer.url == url:
+                self.cache.renew(cached)
+                return cached.page
             page = await self._page(answer)
         # What a server knows a page by holds for the address that answered.
         self.cache.keep(str(url), page, answer.headers, is_validated=answer.url == url)
@@ -123,7 +126,7 @@ class WebPageReader:
             text,
             str(answer.url),
             # one more than is shown, so that a text that was cut is known as such
-            most=self.config.max_bytes + 1,
+            limit=self.config.max_bytes + 1,
             seconds=self.config.timeout,
         )
 
@@ -178,7 +181,7 @@ async def _beginning(answer: FetchedResponse, config: WebConfig) -> str:
         )
         if kind in _HTML and config.extract_text:
             text = await to_markdown(
-                text, str(answer.url), most=_FAILURE_CHARACTERS, seconds=config.timeout
+                text, str(answer.url), limit=_FAILURE_CHARACTERS, seconds=config.timeout
             )
     except ToolError:  # the status says enough
         return ""

@@ -41,18 +41,18 @@ class Searcher:
         """
         if not query.strip():
             raise ToolError("the query is empty; write what to search for")
-        most = min(
+        maximum = min(
             self.config.max_results if limit is None else limit, self.config.max_results
         )
-        if most < 1:
+        if maximum < 1:
             raise ToolError(f"max_results is 1 or more; got {limit}")
         backend = self._backend()
         hits = [
             hit
-            for hit in await backend.search(query, most)
+            for hit in await backend.search(query, maximum)
             # a model would try an address that `web_fetch` refuses
             if self._may_be_fetched(hit)
-        ][:most]
+        ][:maximum]
         return {
             "query": query,
             "engine": backend.name,

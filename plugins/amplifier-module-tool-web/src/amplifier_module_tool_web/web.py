@@ -45,7 +45,7 @@ class Web:
         self._policy = config.policy
         self._cache = PageCache(config.cache_seconds)
         self._searcher = Searcher(config, coordinator, self._policy)
-        self._shelf = DownloadFolders(config, working_directory(coordinator))
+        self._folders = DownloadFolders(config, working_directory(coordinator))
         self._pages: WebPageReader | None = None
 
     @tool(effects=("write", "network"))
@@ -101,7 +101,7 @@ class Web:
 
         with self._deadline(f"fetching {address}"):
             # before the download: a path that is refused costs no request
-            await to_thread.run_sync(self._shelf.check, path)
+            await to_thread.run_sync(self._folders.check, path)
             async with self._reader().open(address) as answer:
                 await refuse_failure(answer, self._config)
                 body = await answer.read(self._config.max_bytes)
@@ -113,7 +113,9 @@ class Web:
                 raise ToolError(
                     f"{address}: nothing was saved, for what it holds {what}; fetch something else"
                 )
-            saved = await to_thread.run_sync(partial(self._shelf.save, path, body.data))
+            saved = await to_thread.run_sync(
+                partial(self._folders.save, path, body.data)
+            )
         # The file is there: a hook that takes long makes no failure of that.
         await self._hooks.emit(
             ARTIFACT_WRITE, ArtifactWrite(path=saved.path, bytes=saved.bytes)

@@ -21,7 +21,7 @@ from amplifier.app.definitions import (
     of_project,
     of_user,
 )
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.absolute_sources import anchor_sources
@@ -91,24 +91,24 @@ class AgentLibrary:
     `invalid` lists the files that `all` left out.
 
     Args:
-        places: where they stand.
+        dirs: where they stand.
         project: what of the project's folder may be used.
         collections: the collections there are.
         environ: `AMPLIFIER_AGENT_NAME` is the file of the agent `name`.
     """
 
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     collections: CollectionLibrary
     environ: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
     invalid: list[InvalidFile] = attrs.field(factory=list, init=False)
 
     @classmethod
-    def of(cls, places: Places | None = None) -> AgentLibrary:
+    def of(cls, dirs: AppDirs | None = None) -> AgentLibrary:
         """Make the library of a working directory, default that of the process."""
-        places = places or Places.find()
-        project = ProjectFiles(places)
-        return cls(places, project, CollectionLibrary(places, project))
+        dirs = dirs or AppDirs.find()
+        project = ProjectFiles(dirs)
+        return cls(dirs, project, CollectionLibrary(dirs, project))
 
     def require(self, name: str) -> AgentFile:
         """Return the agent of a name.
@@ -154,9 +154,9 @@ class AgentLibrary:
             return agent
         error = ConfigError(problems, subject=f"agent {str(agent.path)!r}")
         # One line, since it is shown among the warnings of a session.
-        told = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         return InvalidFile(
-            name=agent.name, path=agent.path, level=agent.level, problem=told
+            name=agent.name, path=agent.path, level=agent.level, problem=message
         )
 
     def every(self) -> Iterator[AgentFile | InvalidFile]:
@@ -164,7 +164,7 @@ class AgentLibrary:
         for file in chain(
             self._of_environment(),
             of_project(self.project, _FOLDER, f"{FOLDER}/{_FOLDER}"),
-            of_user(self.places.home, _FOLDER, _FOLDER, "*.md"),
+            of_user(self.dirs.home, _FOLDER, _FOLDER, "*.md"),
             of_collections(self.collections, _FOLDER, "*.md"),
         ):
             # A file that the environment names is an agent whatever it is called; in a
@@ -176,7 +176,7 @@ class AgentLibrary:
         for variable, value in sorted(self.environ.items()):
             if variable.startswith(_VARIABLE) and value:
                 name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
-                path = self.places.working_dir / os.path.expanduser(value)
+                path = self.dirs.working_dir / os.path.expanduser(value)
                 yield DefinitionFile(
                     path=path, place=PurePath(name), name=name, level=_ENVIRONMENT
                 )
@@ -223,10 +223,10 @@ class AgentLibrary:
         problems = []
         for name in dict.fromkeys(names):
             if name not in found:
-                told = (
+                problem = (
                     known.get(name) or f"no such agent{did_you_mean(name, list(found))}"
                 )
-                problems.append(Problem(name, told))
+                problems.append(Problem(name, problem))
         if problems:
             raise ConfigError(problems, subject="choice of agents")
         return {name: found[name] for name in names}

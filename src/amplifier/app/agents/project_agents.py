@@ -47,8 +47,8 @@ def widening(plan: JSONObject) -> Iterator[Problem]:
             if not isinstance(entry, str):
                 yield from _unknown(entry, place, _MODULE_KEYS, settings)
     if isinstance(plan.get("agents"), Mapping):
-        told = "names of agents, or 'none'; an agent of a project brings no others"
-        yield Problem("agents", told)
+        problem = "names of agents, or 'none'; an agent of a project brings no others"
+        yield Problem("agents", problem)
 
 
 def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:

@@ -14,8 +14,8 @@ from amplifier.app.collections.folders import (
     Level,
     lock_of,
 )
-from amplifier.app.collections.verification import State, judge
-from amplifier.app.directories import Places
+from amplifier.app.collections.verification import State, evaluate
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.locations import canonical_name
 from amplifier_sdk.errors import ConfigError, did_you_mean
@@ -69,35 +69,35 @@ class ShownCollection:
         return {**attrs.asdict(self), "path": path, "reason": reason}
 
 
-def list_collections(places: Places | None = None) -> list[ShownCollection]:
+def list_collections(dirs: AppDirs | None = None) -> list[ShownCollection]:
     """Return the collections of every level, the strongest of each name first, sorted by name.
 
     Args:
-        places: where they stand; default those of the working directory.
+        dirs: where they stand; default those of the working directory.
 
     Raises:
         ConfigError: metadata or a lock file cannot be read; names the file.
     """
-    places = places or Places.find()
-    library = CollectionLibrary(places, ProjectFiles(places))
+    dirs = dirs or AppDirs.find()
+    library = CollectionLibrary(dirs, ProjectFiles(dirs))
     return sorted(
-        (_shown(found, places) for found in library.every()),
+        (_shown(found, dirs) for found in library.every()),
         key=lambda found: found.name,
     )
 
 
-def show_collection(name: str, places: Places | None = None) -> ShownCollection:
+def show_collection(name: str, dirs: AppDirs | None = None) -> ShownCollection:
     """Return the collection of a name, the strongest of them, also when it is not used.
 
     Raises:
         ConfigError: there is none; names the nearest.
     """
-    places = places or Places.find()
+    dirs = dirs or AppDirs.find()
     # Before the list: it would show a weaker collection of the name, which the person
     # does not mean.
-    CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
+    CollectionLibrary(dirs, ProjectFiles(dirs)).require_trusted(name)
     known: dict[str, ShownCollection] = {}
-    for shown in list_collections(places):
+    for shown in list_collections(dirs):
         known.setdefault(shown.name, shown)
     found = known.get(canonical_name(name))
     if found is None:
@@ -106,8 +106,8 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
     return found
 
 
-def _shown(collection: Collection, places: Places) -> ShownCollection:
-    lock = lock_of(places, collection.level)
+def _shown(collection: Collection, dirs: AppDirs) -> ShownCollection:
+    lock = lock_of(dirs, collection.level)
     shown = ShownCollection(
         name=collection.name,
         version=collection.version,
@@ -122,7 +122,7 @@ def _shown(collection: Collection, places: Places) -> ShownCollection:
     if lock is None or collection.name not in locked:
         return shown
     entry = locked[collection.name]
-    verdict = judge(entry, lock)
+    verdict = evaluate(entry, lock)
     return attrs.evolve(
         shown,
         state=verdict.state,

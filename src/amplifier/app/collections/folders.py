@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.collections.verification import judge
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.collections.verification import evaluate
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.fetched.lock import FetchedLock
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.sources.locations import (
@@ -101,11 +101,11 @@ class CollectionLibrary:
     neither are those weaker than it.
 
     Args:
-        places: where they stand.
+        dirs: where they stand.
         project: what of the project's folder may be used.
     """
 
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     _found: dict[str, Collection] | None = attrs.field(default=None, init=False)
     _refused: dict[str, str] = attrs.field(factory=dict, init=False)
@@ -180,7 +180,7 @@ class CollectionLibrary:
             ConfigError: says how to trust it.
         """
         if (folder := self.untrusted.get(canonical_name(name))) is not None:
-            problem = self.project.refusal("profiles", self.places.root / folder)
+            problem = self.project.refusal("profiles", self.dirs.root / folder)
             raise ConfigError.of(name, problem, subject="choice of collections")
 
     def known(self, name: str) -> Collection | None:
@@ -235,21 +235,21 @@ class CollectionLibrary:
 
     def _problem(self, collection: Collection) -> str | None:
         """Say how a collection differs from what was installed; `None` where it does not, or nothing is known."""
-        lock = lock_of(self.places, collection.level)
+        lock = lock_of(self.dirs, collection.level)
         locked = None if lock is None else lock.read().get(collection.name)
         if lock is None or locked is None:
             return None
         # An entry for another folder says nothing of this one.
         if lock.folder / locked.path != collection.root:
             return None
-        verdict = judge(locked, lock)
+        verdict = evaluate(locked, lock)
         return None if verdict.state == "sound" else verdict.reason
 
     def _folders(self) -> Iterator[tuple[Level, Path]]:
-        decision, project = self.project.judge("profiles"), self.places.project
+        decision, project = self.project.evaluate("profiles"), self.dirs.project
         if decision is not None and decision.trusted and project is not None:
             yield "project", project / "collections"
-        yield "user", self.places.home / "collections"
+        yield "user", self.dirs.home / "collections"
         yield "bundled", Path(str(files("amplifier"))) / "collections"
 
 
@@ -263,9 +263,9 @@ def _claimed_name(data: bytes) -> str | None:
     return None
 
 
-def lock_of(places: Places, level: Level) -> FetchedLock | None:
+def lock_of(dirs: AppDirs, level: Level) -> FetchedLock | None:
     """Return the lock file of a level; `None` where nothing is installed."""
-    folder = {"project": places.project, "user": places.home, "bundled": None}[level]
+    folder = {"project": dirs.project, "user": dirs.home, "bundled": None}[level]
     if folder is None:
         return None
     return FetchedLock(folder, is_local=level == "project")

@@ -18,8 +18,8 @@ from amplifier.app.collections.requirements import (
     missing,
 )
 from amplifier.app.collections.staged import Staged, stage
-from amplifier.app.collections.verification import judge
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.collections.verification import evaluate
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.projects.files import ProjectFiles
@@ -70,25 +70,25 @@ class CollectionInstaller:
     """Changes the collections of one level: the person's own, or the project's. Its functions block.
 
     Args:
-        places: where files stand.
+        dirs: where files stand.
         lock: what is installed at the level.
         project: what of the project's folder may be used.
         catalogue: collections by name.
         git: fetches repositories.
     """
 
-    places: Places
+    dirs: AppDirs
     lock: FetchedLock
     project: ProjectFiles
     catalogue: Catalogue
     git: Git = attrs.field(factory=Git)
 
     @classmethod
-    def of(cls, places: Places, *, local: bool = False, offline: bool = False) -> Self:
+    def of(cls, dirs: AppDirs, *, local: bool = False, offline: bool = False) -> Self:
         """Make the installer of a level.
 
         Args:
-            places: where files stand.
+            dirs: where files stand.
             local: the project's collections instead of the person's own.
             offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
 
@@ -96,13 +96,13 @@ class CollectionInstaller:
             AmplifierError: there is no project here.
             ConfigError: a settings file has problems.
         """
-        lock = lock_of(places, "project" if local else "user")
+        lock = lock_of(dirs, "project" if local else "user")
         if lock is None:
             raise AmplifierError("There is no project here; leave --scope project away")
-        project = ProjectFiles(places)
-        catalogue = Catalogue.of(load_settings(places, project=project))
+        project = ProjectFiles(dirs)
+        catalogue = Catalogue.of(load_settings(dirs, project=project))
         return cls(
-            places=places,
+            dirs=dirs,
             lock=lock,
             project=project,
             catalogue=catalogue,
@@ -129,7 +129,7 @@ class CollectionInstaller:
         """
         with self._changing() as waiting:
             first = self._stage(
-                self.catalogue.locate(source, self.places.working_dir), waiting / "0"
+                self.catalogue.locate(source, self.dirs.working_dir), waiting / "0"
             )
             locked = self.lock.read()
             # Before anything else is fetched: the answer to a taken name needs no
@@ -213,7 +213,7 @@ class CollectionInstaller:
             OSError: it cannot be noted; nothing has changed.
         """
         entry = self.lock.require(name)
-        verdict = judge(entry, self.lock)
+        verdict = evaluate(entry, self.lock)
         if verdict.state != "changed":
             sound = "it is as it was installed; there is nothing to accept"
             problem = verdict.reason or sound
@@ -231,7 +231,7 @@ class CollectionInstaller:
         # cost the project its trust.
         changed = _OWN if self.is_local else ()
         with (
-            trust_again(self.places, "profiles", changed),
+            trust_again(self.dirs, "profiles", changed),
             FetchedFolders(self.lock).changing() as waiting,
         ):
             yield waiting
@@ -279,7 +279,7 @@ class CollectionInstaller:
 
     def _known(self) -> dict[str, Collection]:
         found: dict[str, Collection] = {}
-        for collection in CollectionLibrary(self.places, self.project).every():
+        for collection in CollectionLibrary(self.dirs, self.project).every():
             if self.is_local or collection.level != "project":
                 found.setdefault(collection.name, collection)
         return found
@@ -312,4 +312,4 @@ class CollectionInstaller:
         is_same = entry.commit is not None and entry.commit == found.commit
         if is_same and entry.hash != found.hash:
             return True
-        return judge(entry, self.lock).state != "sound"
+        return evaluate(entry, self.lock).state != "sound"

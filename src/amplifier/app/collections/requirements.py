@@ -40,11 +40,11 @@ def check_requirements(
         for problem in _problems(collection, name, versions, collections.get(name))
     ]
     sound: set[str] = set()
-    circles = (_circle(name, collections, (), sound) for name in sorted(names))
-    circle = " -> ".join(next(filter(None, circles), ()))
-    if circle:
-        told = "these collections require each other in a cycle"
-        problems.append(Problem(circle, told))
+    cycles = (_cycle(name, collections, (), sound) for name in sorted(names))
+    cycle = " -> ".join(next(filter(None, cycles), ()))
+    if cycle:
+        reason = "these collections require each other in a cycle"
+        problems.append(Problem(cycle, reason))
     if problems:
         raise ConfigError(problems, subject="choice of collections")
 
@@ -61,8 +61,8 @@ def _problems(
 ) -> Iterator[Problem]:
     place = f"{collection.name} requires {name}{' ' if versions else ''}{versions}"
     if found is None:
-        told = "it is not installed, and no catalogue knows it; install it first"
-        yield Problem(place, told)
+        problem = "it is not installed, and no catalogue knows it; install it first"
+        yield Problem(place, problem)
         return
     is_any = versions.strip() in ("", "*")
     try:
@@ -76,7 +76,7 @@ def _problems(
     yield Problem(place, f"{there} is what there is, in {found.path}")
 
 
-def _circle(
+def _cycle(
     name: str,
     collections: Mapping[str, Collection],
     trail: tuple[str, ...],
@@ -89,9 +89,9 @@ def _circle(
     if found is None or name in sound:
         return None
     for needed in sorted(found.requires):
-        circle = _circle(needed, collections, (*trail, name), sound)
-        if circle is not None:
-            return circle
+        cycle = _cycle(needed, collections, (*trail, name), sound)
+        if cycle is not None:
+            return cycle
     # Each is walked once: without this, diamonds would double the work at each level.
     sound.add(name)
     return None

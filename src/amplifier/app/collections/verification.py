@@ -13,7 +13,7 @@ from amplifier.app.sources.kinds import explain
 from amplifier.app.sources.trees import hash_tree
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["State", "Verification", "judge", "verify"]
+__all__ = ["State", "Verification", "evaluate", "verify"]
 
 State: TypeAlias = Literal["sound", "changed", "missing", "own", "bundled"]
 """How a collection is: as it was installed, other, gone, not installed by this program, or a part of it."""
@@ -40,7 +40,7 @@ def verify(lock: FetchedLock, names: Names[str] = ()) -> list[Verification]:
         ConfigError: the lock file is damaged, or a name was not installed.
         OSError: the lock file cannot be read.
     """
-    verdicts = [judge(entry, lock) for entry in lock.chosen(names)]
+    verdicts = [evaluate(entry, lock) for entry in lock.chosen(names)]
     if names:
         return verdicts
     locked = {verdict.name for verdict in verdicts}
@@ -57,7 +57,7 @@ def verify(lock: FetchedLock, names: Names[str] = ()) -> list[Verification]:
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 
-def judge(entry: FetchedEntry, lock: FetchedLock) -> Verification:
+def evaluate(entry: FetchedEntry, lock: FetchedLock) -> Verification:
     """Compare one collection with what was installed; the reason says what helps."""
     path = lock.folder / entry.path
     name = f"{entry.name}{' --scope project' if lock.is_local else ''}"

@@ -54,7 +54,7 @@ async def make_registry(
         registry.add(changes.commands())
     coordinator = opened.session.coordinator
     files = CommandFiles(
-        opened.composition.places,
+        opened.composition.dirs,
         opened.composition.project,
         coordinator,
         opened.composition.collections,

@@ -95,11 +95,11 @@ class ContextCommands(TalkCommands):
         result: object = await compacting()
         if not isinstance(result, CompactionResult):
             return CommandAnswer(text="Compacted.")
-        told = (
+        message = (
             f"The model sees {result.after_messages} of {result.before_messages} messages, about"
             f" {result.after_tokens:,} of {result.before_tokens:,} tokens. The history itself is whole."
         )
-        lines = [told]
+        lines = [message]
         if isinstance(context, _LeavesOut):
             history = await self.talk.opened.session.coordinator.context.get_messages()
             lines += _ranges(history, context.left_out)

@@ -62,7 +62,7 @@ class ConversationCommands(TalkCommands):
 
     async def rename(self, arguments: str) -> CommandAnswer:
         """Name the session."""
-        kept = self.talk.opened.kept
+        writer = self.talk.opened.writer
         name = " ".join(arguments.split())
         if not name:
             raise CommandError("A name is missing: /rename NAME")
@@ -70,15 +70,15 @@ class ConversationCommands(TalkCommands):
             raise CommandError(
                 f"A name has {_LONGEST_NAME} characters at most; this one has {len(name)}"
             )
-        if kept is None:
+        if writer is None:
             raise CommandError("This session is not stored, so it has no name")
-        await kept.write(attrs.evolve(kept.record, name=name))
+        await writer.write(attrs.evolve(writer.record, name=name))
         return CommandAnswer(text=f"The session is called {name!r}.")
 
     async def fork(self, arguments: str) -> CommandAnswer:
         """Keep a session that begins as this one."""
-        kept = self.talk.opened.kept
-        if kept is None:
+        writer = self.talk.opened.writer
+        if writer is None:
             raise CommandError(
                 "This session is not stored, so there is nothing to fork"
             )
@@ -87,8 +87,8 @@ class ConversationCommands(TalkCommands):
         if first:
             at_turn = _number(first, "turns that go along")
         opened = self.talk.opened
-        store = opened.store or ProjectSessions.of(opened.composition.places)
-        session = StoredSession(folder=kept.folder, record=kept.record)
+        store = opened.store or ProjectSessions.of(opened.composition.dirs)
+        session = StoredSession(folder=writer.folder, record=writer.record)
         try:
             made = await fork_session(
                 store, session, at_turn=at_turn, name=" ".join(rest.split()) or None
@@ -104,7 +104,7 @@ class ConversationCommands(TalkCommands):
         """Write what was said to a file that did not exist."""
         opened = self.talk.opened
         name = arguments.strip("\"'") or f"session-{opened.session.session_id[:8]}.md"
-        path = _place(opened.composition.places.working_dir, name)
+        path = _place(opened.composition.dirs.working_dir, name)
         form = _FORMS.get(path.suffix.lower())
         if form is None:
             raise CommandError(
@@ -112,11 +112,11 @@ class ConversationCommands(TalkCommands):
             )
         # A session that is not stored has no record; what is exported names it all the
         # same.
-        if opened.kept is None:
+        if opened.writer is None:
             session_id = opened.session.session_id
             record = attrs.evolve(new_record(opened.composition), session_id=session_id)
         else:
-            record = opened.kept.record
+            record = opened.writer.record
         clean = partial(clean_message, redactor=redactor_of(opened.session.coordinator))
         lines = _lines(await self.talk.said(), self.talk.starts)
         history = StoredHistory(lines=tuple(lines))

@@ -16,7 +16,7 @@ from amplifier.app.definitions import (
     of_project,
     of_user,
 )
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.claude_plugins import CommandFile, parse_command
 from amplifier_kit.commands import (
@@ -49,13 +49,13 @@ class CommandFiles:
     """The command files that count where a person works: their own before the project's, which they trusted.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         project: what of the project's folder may be used.
         coordinator: the session's; it asks the person before a program runs.
         collections: they bring commands as well; their names come after all others.
     """
 
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     coordinator: Coordinator
     collections: CollectionLibrary
@@ -67,7 +67,7 @@ class CommandFiles:
         The name of one that nobody trusted is nobody else's: it refuses, and says how to trust it.
         """
         self.problems.clear()
-        own = of_user(self.places.home, _FOLDER, _FOLDER, "**/*.md")
+        own = of_user(self.dirs.home, _FOLDER, _FOLDER, "**/*.md")
         brought = (of_project(self.project, _FOLDER, folder) for folder in _IN_PROJECTS)
         shared = of_collections(self.collections, _FOLDER, "**/*.md")
         files = chain(own, *brought, shared)
@@ -163,7 +163,7 @@ class CommandFiles:
         out = Capture(_MOST_OUTPUT)
         command = Command(
             argv=(_SHELL, "-c", text),
-            directory=str(self.places.working_dir),
+            directory=str(self.dirs.working_dir),
             environment=allowed_environment(),
         )
         try:
@@ -186,13 +186,13 @@ class CommandFiles:
             CommandError: it lies outside the project, holds secrets, is too large, or is no text.
         """
         confined = ConfinedPaths(
-            [self.places.root], base=self.places.working_dir, denied_names=SECRET_NAMES
+            [self.dirs.root], base=self.dirs.working_dir, denied_names=SECRET_NAMES
         )
         try:
-            with confined.locate(path) as spot:
-                if spot.kind != "file":
+            with confined.locate(path) as resolved:
+                if resolved.kind != "file":
                     return f"@{path}"
-                with spot.open_file() as file:
+                with resolved.open_file() as file:
                     # One more than allowed, so that a file that just fits is none that
                     # is too large.
                     data = file.read(_MOST_FILE_BYTES + 1)

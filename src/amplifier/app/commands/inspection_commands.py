@@ -37,10 +37,10 @@ class InspectionCommands(TalkCommands):
         mode = self.talk.mode
         table = []
         for tool in show_tools(self.talk.opened.session.coordinator.tools):
-            told = _first_line(tool.description)
+            text = _first_line(tool.description)
             if mode.is_on and mode.refusal(tool.name) is not None:
-                told = "(not in plan mode)"
-            table.append((tool.name, tool.effects_text, told))
+                text = "(not in plan mode)"
+            table.append((tool.name, tool.effects_text, text))
         return self._table(table, "There are no tools.")
 
     async def agents(self, _: str) -> CommandAnswer:
@@ -58,8 +58,10 @@ class InspectionCommands(TalkCommands):
         table = []
         for entry in sorted(hooks.registrations, key=lambda entry: entry.pattern):
             role = "may refuse" if entry.decides_on(entry.pattern) else "observes"
-            told = f"{_words(entry.name)} ({role}, priority {entry.priority})"
-            table.append((entry.pattern, hooks.module_of(entry.plugin) or _OWN, told))
+            message = f"{_words(entry.name)} ({role}, priority {entry.priority})"
+            table.append(
+                (entry.pattern, hooks.module_of(entry.plugin) or _OWN, message)
+            )
         return self._table(table, "Nobody hears any event.")
 
     async def mcp(self, _: str) -> CommandAnswer:
@@ -90,8 +92,8 @@ def _server(server: JSONObject) -> tuple[str, str, str]:
     offered = f"{server.get('tools', 0)} tools"
     if held_back:
         offered = f"{offered}, held back: {', '.join(held_back)}"
-    told = server.get("problem") or server.get("warning") or offered
-    return str(server.get("name", "")), str(server.get("state", "")), str(told)
+    text = server.get("problem") or server.get("warning") or offered
+    return str(server.get("name", "")), str(server.get("state", "")), str(text)
 
 
 def _first_line(text: str) -> str:

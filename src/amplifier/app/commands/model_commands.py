@@ -151,12 +151,12 @@ class ModelCommands(TalkCommands):
     async def config(self, arguments: str) -> CommandAnswer:
         """Show settings, explain one, or set one for the session."""
         text, _, value = arguments.partition(" ")
-        kept, places = self.talk.opened.kept, self.talk.opened.composition.places
+        writer, dirs = self.talk.opened.writer, self.talk.opened.composition.dirs
         folder = None
-        if kept is not None:
-            folder = kept.folder
+        if writer is not None:
+            folder = writer.folder
         settings = await to_thread.run_sync(
-            partial(load_settings, places, session=folder)
+            partial(load_settings, dirs, session=folder)
         )
         if not text:
             if not settings.values:
@@ -178,7 +178,7 @@ class ModelCommands(TalkCommands):
             )
         try:
             await to_thread.run_sync(
-                change, "session", key, read_value(value.strip()), places, folder
+                change, "session", key, read_value(value.strip()), dirs, folder
             )
         except (AmplifierError, OSError) as error:
             raise CommandError(str(error)) from error

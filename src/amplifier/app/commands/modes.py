@@ -53,8 +53,10 @@ class PlanMode:
         if on and not self._registered:
             hooks = self.coordinator.hooks
             self._registered = [
-                hooks.register(TOOL_PRE, self._judge, _FIRST, _NAME, decides=True),
-                hooks.register(PROMPT_SUBMIT, self._tell, _FIRST, _NAME, decides=True),
+                hooks.register(TOOL_PRE, self._evaluate, _FIRST, _NAME, decides=True),
+                hooks.register(
+                    PROMPT_SUBMIT, self._report, _FIRST, _NAME, decides=True
+                ),
             ]
         elif not on:
             for unregister in self._registered:
@@ -73,7 +75,7 @@ class PlanMode:
             return None
         return f"its effects are {', '.join(effect for effect in EFFECTS if effect in more)}"
 
-    async def _judge(self, _: str, data: ToolPre) -> HookResult | None:
+    async def _evaluate(self, _: str, data: ToolPre) -> HookResult | None:
         why = self.refusal(data["tool_name"])
         if why is None:
             return None
@@ -82,7 +84,7 @@ class PlanMode:
             " Do not try again: finish your plan and present it to the person, who can turn plan mode off."
         )
 
-    async def _tell(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
+    async def _report(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
         # Ephemeral, since the history would still say so after the mode is turned off.
         return HookResult.inject(_TOLD, ephemeral=True)
 

@@ -99,10 +99,10 @@ class RewindCommands(TalkCommands):
         if what == "files":
             return answer_of(restored)
         await self.talk.forget(first)
-        told = f"{counted(count, 'turn')} taken back, {first} left."
+        message = f"{counted(count, 'turn')} taken back, {first} left."
         if not is_with_files:
-            told += " Files stay as they are."
-        return answer_of([told, *restored])
+            message += " Files stay as they are."
+        return answer_of([message, *restored])
 
     async def _restore(self, turns: Collection[str], *, is_asked: bool) -> list[str]:
         backups = self._backups()
@@ -133,8 +133,8 @@ class RewindCommands(TalkCommands):
             )
             table.append((str(number), files, as_typed(next(typed, ""))))
         shown = table[-_SHOWN_TURNS:]
-        told = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
-        return answer_of([*rows(shown, self.talk.columns, widest=10), told])
+        message = "/rewind TURN goes back to before a turn; with 'files' or 'conversation' of that alone."
+        return answer_of([*rows(shown, self.talk.columns, widest=10), message])
 
     async def _changed_files(self) -> dict[str, str]:
         backups = self._find_backups()

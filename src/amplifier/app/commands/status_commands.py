@@ -60,16 +60,16 @@ class StatusCommands(TalkCommands):
         """Show who the session is and what the next turn asks."""
         talk, opened = self.talk, self.talk.opened
         name, folder = None, "no"
-        if opened.kept is not None:
-            name, folder = opened.kept.record.name, str(opened.kept.folder)
-        places, profile = opened.composition.places, opened.composition.profile
+        if opened.writer is not None:
+            name, folder = opened.writer.record.name, str(opened.writer.folder)
+        dirs, profile = opened.composition.dirs, opened.composition.profile
         known = ", ".join(opened.session.coordinator.providers) or "none"
         read = ", ".join(map(str, opened.instructions.files))
         facts = [
             ("Session", opened.session.session_id),
             ("Name", name or "none"),
             ("Kept", folder),
-            ("Folder", str(places.working_dir)),
+            ("Folder", str(dirs.working_dir)),
             ("Profile", "none" if profile is None else profile.name),
             ("Provider", talk.provider or f"chosen by the loop ({known})"),
             ("Model", talk.model or _usual_model(talk)),
@@ -84,23 +84,23 @@ class StatusCommands(TalkCommands):
 
     async def cost(self, _: str) -> CommandAnswer:
         """Show what the session spent, and what it spent since it was opened."""
-        kept, now = self.talk.opened.kept, self.talk.opened.spent_since
+        writer, now = self.talk.opened.writer, self.talk.opened.spent_since
         lines = [f"Since it was opened: {usage_text(now.usage)}"]
         if now.children:
             lines.append(f"  with {now.children} turns of child sessions")
-        if kept is not None:
-            record = kept.record
+        if writer is not None:
+            record = writer.record
             counted = [
                 f"{record.usage[kind]:,} {kind.partition('_')[0]}"
                 for kind in _KINDS
                 if kind in record.usage
             ]
-            told = f"In all: {', '.join(counted)} tokens"
+            message = f"In all: {', '.join(counted)} tokens"
             if not counted:
-                told = "In all: nothing is known"
+                message = "In all: nothing is known"
             if record.cost_usd:
-                told += f", {dollars(Decimal(record.cost_usd))}"
-            lines.append(told)
+                message += f", {dollars(Decimal(record.cost_usd))}"
+            lines.append(message)
         return answer_of(lines)
 
 
@@ -165,10 +165,10 @@ def usage_text(usage: Usage | None) -> str:
         parts.append(f"{usage.cache_read_tokens:,} cached")
     if usage.reasoning_tokens:
         parts.append(f"{usage.reasoning_tokens:,} thinking")
-    told = f"{', '.join(parts)} tokens"
+    message = f"{', '.join(parts)} tokens"
     if usage.cost_usd is not None:
-        told += f", {dollars(usage.cost_usd)}"
-    return told
+        message += f", {dollars(usage.cost_usd)}"
+    return message
 
 
 def _usual_model(talk: Talk) -> str:

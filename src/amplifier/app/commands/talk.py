@@ -108,8 +108,8 @@ class Talk:
             CommandError: one was.
         """
         if self.opened.left:
-            told = "The last turn waits for an answer, and continues with the history as it is; a prompt ends it"
-            raise CommandError(told)
+            message = "The last turn waits for an answer, and continues with the history as it is; a prompt ends it"
+            raise CommandError(message)
 
     async def forget(self, first: int) -> None:
         """Give up the turns from a number on, counted from 0; the files that they changed stay.
@@ -156,10 +156,10 @@ class TalkCommands:
 
 def _stored_turns(opened: OpenSession) -> dict[int, str]:
     """Return the turns of a stored session, by where they begin."""
-    kept = opened.kept
-    if kept is None:
+    writer = opened.writer
+    if writer is None:
         return {}
-    lines = kept.transcript.lines
+    lines = writer.transcript.lines
     turns = {
         at: line.turn
         for at, line in enumerate(lines)
@@ -167,7 +167,7 @@ def _stored_turns(opened: OpenSession) -> dict[int, str]:
     }
     # of one that was left until a person answers only the journal says something
     at = len(lines)
-    for turn in kept.journal.turns:
+    for turn in writer.journal.turns:
         turns[at] = turn.turn_id
         at += len(turn.messages)
     return turns

@@ -58,8 +58,8 @@ class _ShellTurn:
         if call.result is not None:
             written = _written(call.result) or written
         marked = mark_untrusted(written, "command")
-        told = f"{_HEAD}{self.command}{_RESULT}{marked}"
-        await context.add_message({"role": "user", "content": told})
+        message = f"{_HEAD}{self.command}{_RESULT}{marked}"
+        await context.add_message({"role": "user", "content": message})
         return ""
 
 
@@ -82,11 +82,11 @@ async def run_typed(talk: Talk, command: str) -> AsyncIterator[TurnEvents]:
     try:
         require_tool(_TOOL, coordinator.tools)
     except ConfigError as error:
-        told = (
+        message = (
             f"{SHELL_MARK} runs commands with the tool {_TOOL}, which this session does not have;"
             " 'amplifier module add tool-bash' gives it to new sessions"
         )
-        raise CommandError(told) from error
+        raise CommandError(message) from error
     loop = coordinator.orchestrator
     # In the table alone: unmounting the loop would release what it holds.
     coordinator.mount_points[_ORCHESTRATOR] = _ShellTurn(command)

@@ -12,12 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier_kit.installation import install_command
 from amplifier_kit.processes import SandboxName
 
-__all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
+__all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "check_sandbox"]
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "cli": (
@@ -57,8 +57,8 @@ def check_platform() -> Iterator[DoctorFinding]:
     if sys.platform.startswith(("linux", "darwin")):
         yield fine("platform", platform.platform())
     else:
-        told = f"{platform.platform()} is not supported: tools refuse paths here"
-        yield warning("platform", told, "use Linux or macOS")
+        message = f"{platform.platform()} is not supported: tools refuse paths here"
+        yield warning("platform", message, "use Linux or macOS")
 
 
 def check_extras() -> Iterator[DoctorFinding]:
@@ -68,19 +68,19 @@ def check_extras() -> Iterator[DoctorFinding]:
         for extra, names in EXTRAS.items()
     }
     if lacking := missing["cli"]:
-        told = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
-        yield warning("extras", told, install_command("amplifier[cli]"))
+        message = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
+        yield warning("extras", message, install_command("amplifier[cli]"))
     there = ", ".join(extra for extra, names in missing.items() if not names)
     absent = ", ".join(extra for extra, names in missing.items() if names)
-    told = f"installed: {there or 'none'}"
+    message = f"installed: {there or 'none'}"
     if absent:
-        told += f"; not installed: {absent}"
-    yield fine("extras", told)
+        message += f"; not installed: {absent}"
+    yield fine("extras", message)
 
 
-def check_home(places: Places) -> Iterator[DoctorFinding]:
+def check_home(dirs: AppDirs) -> Iterator[DoctorFinding]:
     """Look at the person's own folder: whether it can be written, who else may, and how much room there is."""
-    home = places.home
+    home = dirs.home
     # A home that was not made yet is checked where it would be made.
     standing = next(folder for folder in (home, *home.parents) if folder.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
@@ -89,7 +89,7 @@ def check_home(places: Places) -> Iterator[DoctorFinding]:
     elif standing != home:
         yield fine("home", f"{home} will be made when something is stored")
     else:
-        yield _told_mode(home)
+        yield _reported_mode(home)
     free = shutil.disk_usage(standing).free
     room = f"{free // 1_000_000} MB are free at {standing}"
     if free < _NONE:
@@ -100,19 +100,21 @@ def check_home(places: Places) -> Iterator[DoctorFinding]:
         yield fine("space", room)
 
 
-def tell_sandbox(found: SandboxName) -> DoctorFinding:
+def check_sandbox(found: SandboxName) -> DoctorFinding:
     """Say in what commands of `tool-bash` run, by what was found."""
     if found == "bubblewrap":
         return fine("sandbox", "commands of tool-bash run in bubblewrap")
     if found == "landlock":
-        told = "commands of tool-bash run under Landlock; bubblewrap would protect more"
-        return fine("sandbox", told)
-    told = "commands of tool-bash run without a sandbox; its rules alone hold them"
+        message = (
+            "commands of tool-bash run under Landlock; bubblewrap would protect more"
+        )
+        return fine("sandbox", message)
+    message = "commands of tool-bash run without a sandbox; its rules alone hold them"
     remedy = "install bubblewrap (apt install bubblewrap), or use a Linux kernel with Landlock"
-    return warning("sandbox", told, remedy)
+    return warning("sandbox", message, remedy)
 
 
-def _told_mode(home: Path) -> DoctorFinding:
+def _reported_mode(home: Path) -> DoctorFinding:
     status = home.stat()
     mode = stat.S_IMODE(status.st_mode)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():

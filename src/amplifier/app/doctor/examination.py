@@ -10,12 +10,12 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.environment import (
     check_extras,
     check_home,
     check_platform,
-    tell_sandbox,
+    check_sandbox,
 )
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.doctor.modules import check_modules
@@ -33,25 +33,25 @@ from amplifier_sdk.errors import ConfigError
 __all__ = ["examine"]
 
 
-async def examine(places: Places, *, timeout: float = 60.0) -> list[DoctorFinding]:
+async def examine(dirs: AppDirs, *, timeout: float = 60.0) -> list[DoctorFinding]:
     """Look at everything and return what was found, in the order in which one thing rests on another.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         timeout: seconds that importing the modules may take, and that mounting one provider may take.
     """
     found: list[DoctorFinding] = []
     for area, check in (
         ("platform", check_platform),
         ("extras", check_extras),
-        ("home", partial(check_home, places)),
-        ("secrets", partial(check_secrets, places)),
+        ("home", partial(check_home, dirs)),
+        ("secrets", partial(check_secrets, dirs)),
     ):
         with _guarded(area, found):
             found.extend(check())
     composition: Composition | None = None
     with _guarded("settings", found):
-        composition = _composition(places, found)
+        composition = _composition(dirs, found)
     if composition is not None:
         with _guarded("modules", found):
             look = partial(check_modules, composition.plan, timeout=timeout)
@@ -59,11 +59,11 @@ async def examine(places: Places, *, timeout: float = 60.0) -> list[DoctorFindin
         with _guarded("providers", found):
             found += await _check_providers(composition, timeout)
         with _guarded("trust", found):
-            found.extend(check_trust(places, composition.project))
+            found.extend(check_trust(dirs, composition.project))
     with _guarded("sandbox", found):
-        found.append(tell_sandbox(await find_sandbox()))
+        found.append(check_sandbox(await find_sandbox()))
     with _guarded("sessions", found):
-        found.extend(check_sessions(places))
+        found.extend(check_sessions(dirs))
     return found
 
 
@@ -76,21 +76,21 @@ def _guarded(area: str, found: list[DoctorFinding]) -> Iterator[None]:
         found.append(broken(area, problem, "repair what the message names"))
 
 
-def _composition(places: Places, found: list[DoctorFinding]) -> Composition | None:
+def _composition(dirs: AppDirs, found: list[DoctorFinding]) -> Composition | None:
     """Say what new sessions are made of, and add what keeps them from being made to the findings."""
     try:
-        bare = bare_composition(places)
+        bare = bare_composition(dirs)
     except ConfigError as error:
         remedy = "correct the file; 'amplifier config edit' opens it"
-        found += _told("settings", error, remedy)
+        found += _findings_of("settings", error, remedy)
         return None
     found.append(_settings(bare.settings))
     try:
-        composition = compose(PlanOptions(), places, fill=False)
-        compose(PlanOptions(), places)
+        composition = compose(PlanOptions(), dirs, fill=False)
+        compose(PlanOptions(), dirs)
     except ConfigError as error:
         remedy = "'amplifier profile show' and 'amplifier config explain' say where it stands"
-        found += _told("profile", error, remedy)
+        found += _findings_of("profile", error, remedy)
         return bare
     name = "none; sessions are made of what is installed"
     if composition.profile is not None:
@@ -110,7 +110,7 @@ def _settings(settings: Settings) -> DoctorFinding:
     return fine("settings", "there is no file; all values are the defaults")
 
 
-def _told(area: str, error: ConfigError, remedy: str) -> Iterator[DoctorFinding]:
+def _findings_of(area: str, error: ConfigError, remedy: str) -> Iterator[DoctorFinding]:
     for problem in error.problems:
         yield broken(area, f"{error.subject}: {problem}", remedy)
 
@@ -119,7 +119,7 @@ async def _check_providers(
     composition: Composition, timeout: float
 ) -> Sequence[DoctorFinding]:
     """Mount each provider by itself and tell whether its key is there; nothing is asked of a vendor."""
-    keys = await to_thread.run_sync(load_keys, SecretStore.of(composition.places))
+    keys = await to_thread.run_sync(load_keys, SecretStore.of(composition.dirs))
     entries = list_entries(composition)
     with anyio.fail_after(timeout * max(1, len(entries))):
         states = await inspect_providers(entries, composition, keys, timeout=timeout)
@@ -133,8 +133,8 @@ async def _check_providers(
         remedy = "amplifier provider use ID, or amplifier init"
         used = [broken("providers", "new sessions have no provider", remedy)]
     if others:
-        told = f"others that could be used: {', '.join(others)}"
-        used.append(fine("providers", told))
+        message = f"others that could be used: {', '.join(others)}"
+        used.append(fine("providers", message))
     return used
 
 
@@ -149,14 +149,14 @@ def _provider(state: ProviderState) -> DoctorFinding:
     if state.needs_key:
         remedy = f"amplifier config secret set {(variables or ['NAME'])[0]}"
         return say("providers", f"{name}: its key is not there", remedy)
-    told = f"{name}: no key needed"
+    message = f"{name}: no key needed"
     for key in state.keys:
         if key.source is not None:
-            told = f"{name}: key {key.variable} from {_SOURCES[key.source]}"
+            message = f"{name}: key {key.variable} from {_SOURCES[key.source]}"
             break
     if state.model:
-        told += f", model {state.model}"
-    return fine("providers", told)
+        message += f", model {state.model}"
+    return fine("providers", message)
 
 
 _SOURCES: Final = {

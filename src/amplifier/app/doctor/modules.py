@@ -44,8 +44,8 @@ def check_modules(
     sound = [name for name in others if name not in problems]
     for name in others:
         if name in problems:
-            told, remedy = f"{name}: {problems[name]}", _reinstall(installed[name])
-            yield warning("modules", told, remedy)
+            message, remedy = f"{name}: {problems[name]}", _reinstall(installed[name])
+            yield warning("modules", message, remedy)
     if sound:
         yield fine("modules", f"installed and not used: {', '.join(sound)}")
 
@@ -73,10 +73,14 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
             empty = Path(folder) / f"{len(waiting)}.empty"
             empty.mkdir()
             ended = _import(waiting, results, empty, timeout)
-            told = [json.loads(line) for line in _lines(results)]
-            begun = {line["id"] for line in told}
-            done = {line["id"]: line["problem"] for line in told if "problem" in line}
-            problems |= {name: told for name, told in done.items() if told is not None}
+            answers = [json.loads(line) for line in _lines(results)]
+            begun = {line["id"] for line in answers}
+            done = {
+                line["id"]: line["problem"] for line in answers if "problem" in line
+            }
+            problems |= {
+                name: answers for name, answers in done.items() if answers is not None
+            }
             # One at least leaves the list each time: the one at which the process ended, else the first.
             left = [name for name in waiting if name not in done]
             stopped = [name for name in left if name in begun] or waiting[:1]
@@ -90,16 +94,18 @@ def _used(
     number: int, name: str, module: ModuleInfo | None, problem: str | None
 ) -> DoctorFinding:
     if module is None:
-        told = f"{number}. {name} is not installed"
-        return broken("modules", told, how_to_add(name, ()))
-    told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
+        message = f"{number}. {name} is not installed"
+        return broken("modules", message, how_to_add(name, ()))
+    message = (
+        f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
+    )
     if problem is not None:
-        return broken("modules", f"{told}: {problem}", _reinstall(module))
+        return broken("modules", f"{message}: {problem}", _reinstall(module))
     if _is_replaced(module):
-        told += ": another package of that name stands in place of Amplifier's"
+        message += ": another package of that name stands in place of Amplifier's"
         remedy = f"{how_to_get(name)}; 'amplifier compat check {name}' says whose it is"
-        return warning("modules", told, remedy)
-    return fine("modules", told)
+        return warning("modules", message, remedy)
+    return fine("modules", message)
 
 
 def _is_replaced(module: ModuleInfo) -> bool:

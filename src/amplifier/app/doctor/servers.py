@@ -44,12 +44,12 @@ def check_server(
         alive = _ask(url, "/healthz", None, timeout)
         ready = _ask(url, "/readyz", None, timeout)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        told = f"{url} does not answer: {str(error) or type(error).__name__}"
-        yield broken(_AREA, told, "is 'amplifier serve' running there?")
+        message = f"{url} does not answer: {str(error) or type(error).__name__}"
+        yield broken(_AREA, message, "is 'amplifier serve' running there?")
         return
     if alive.status != 200 or alive.data.get("status") != "ok":
-        told = f"{url} answers, and is no server of Amplifier"
-        yield broken(_AREA, told, "correct the address")
+        message = f"{url} answers, and is no server of Amplifier"
+        yield broken(_AREA, message, "correct the address")
         return
     yield fine(_AREA, f"{url} runs")
     yield _readiness(ready)
@@ -62,8 +62,10 @@ def _readiness(ready: _Answer) -> DoctorFinding:
         return fine(_AREA, "its store takes what is written, and its folder is there")
     error = ready.data.get("error")
     reason = error.get("message") if isinstance(error, dict) else None
-    told = f"it is not ready: {reason or f'status {ready.status}'}"
-    return broken(_AREA, told, "read its log, then 'amplifier doctor --server STORE'")
+    message = f"it is not ready: {reason or f'status {ready.status}'}"
+    return broken(
+        _AREA, message, "read its log, then 'amplifier doctor --server STORE'"
+    )
 
 
 def _surroundings(url: str, alive: _Answer) -> Iterator[DoctorFinding]:
@@ -75,8 +77,8 @@ def _surroundings(url: str, alive: _Answer) -> Iterator[DoctorFinding]:
         # leases and the ends of tokens are times
         skew = abs(parsedate_to_datetime(alive.date).timestamp() - time())
         if skew > _MAX_SKEW:
-            told = f"its clock differs from this one by {skew:.0f} seconds"
-            yield warning(_AREA, told, "set both by NTP")
+            message = f"its clock differs from this one by {skew:.0f} seconds"
+            yield warning(_AREA, message, "set both by NTP")
 
 
 def _token(url: str, token: str | None, timeout: float) -> Iterator[DoctorFinding]:
@@ -86,8 +88,8 @@ def _token(url: str, token: str | None, timeout: float) -> Iterator[DoctorFindin
         return
     me = _ask(url, "/me", token, timeout)
     if me.status != 200:
-        told = f"the server does not know the token (status {me.status})"
-        yield broken("token", told, "amplifier token list, and amplifier token add")
+        message = f"the server does not know the token (status {me.status})"
+        yield broken("token", message, "amplifier token list, and amplifier token add")
         return
     who = [me.data.get(key) for key in ("name", "role", "tenant")]
     yield fine("token", "{} is {} of tenant {}".format(*who))

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
@@ -19,9 +19,9 @@ from amplifier_sdk.errors import AmplifierError
 __all__ = ["check_secrets", "check_sessions", "check_trust"]
 
 
-def check_sessions(places: Places) -> Iterator[DoctorFinding]:
+def check_sessions(dirs: AppDirs) -> Iterator[DoctorFinding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
-    stores = ProjectSessions.every(places)
+    stores = ProjectSessions.every(dirs)
     # Texts: there may be 100,000, and a path object costs as much as a look at its file.
     folders = [
         f"{root}/{name}"
@@ -39,39 +39,39 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
         folder for folder in folders if stat.S_IMODE(os.stat(folder).st_mode) & 0o077
     ]
     if readable:
-        told = f"others may look into {len(readable)} of them, such as {readable[0]}"
-        yield warning("sessions", told, f"chmod -R go= {places.home / 'projects'}")
+        message = f"others may look into {len(readable)} of them, such as {readable[0]}"
+        yield warning("sessions", message, f"chmod -R go= {dirs.home / 'projects'}")
     held = [holder for folder in folders if (holder := _holder(folder)) is not None]
     for text in held:
         yield fine("sessions", text)
     sound = sum(len(overview.rows) for overview in overviews)
-    told = f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
-    yield fine("sessions", told)
+    message = f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
+    yield fine("sessions", message)
 
 
-def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding]:
+def check_trust(dirs: AppDirs, project: ProjectFiles) -> Iterator[DoctorFinding]:
     """Look at what of the project's folder is withheld, and whether what was trusted can be read.
 
     Args:
-        places: where the project is.
+        dirs: where the project is.
         project: which of its files may be used.
     """
     try:
         grants = TrustStore.in_home().list()
     except (OSError, ValueError) as error:
-        told = f"what was trusted cannot be read: {error}"
-        yield broken("trust", told, "repair or remove that file")
+        message = f"what was trusted cannot be read: {error}"
+        yield broken("trust", message, "repair or remove that file")
         return
     for decision in project.withheld:
-        told = f"the {decision.kind} of {places.root} are left out: {decision.reason}"
-        yield warning("trust", told, "look at them and run 'amplifier trust'")
+        message = f"the {decision.kind} of {dirs.root} are left out: {decision.reason}"
+        yield warning("trust", message, "look at them and run 'amplifier trust'")
     folders = {grant.folder for grant in grants}
     yield fine("trust", f"{len(folders)} folders are trusted")
 
 
-def check_secrets(places: Places) -> Iterator[DoctorFinding]:
+def check_secrets(dirs: AppDirs) -> Iterator[DoctorFinding]:
     """Check whether the stored secrets can be read; none is shown."""
-    store = SecretStore.of(places)
+    store = SecretStore.of(dirs)
     try:
         names = store.names()
         # Each is fetched, since the keyring may have lost one that the list still names.
@@ -83,10 +83,10 @@ def check_secrets(places: Places) -> Iterator[DoctorFinding]:
     for name in lost:
         remedy = f"amplifier config secret set {name}"
         yield warning("secrets", f"{name} is named and not there", remedy)
-    told = f"{len(names)} are stored"
+    message = f"{len(names)} are stored"
     if names:
-        told += f": {', '.join(sorted(names))}"
-    yield fine("secrets", told)
+        message += f": {', '.join(sorted(names))}"
+    yield fine("secrets", message)
 
 
 def _is_open(folder: str) -> bool:

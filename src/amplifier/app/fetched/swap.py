@@ -23,7 +23,7 @@ from amplifier_sdk.errors import AmplifierError, ConfigError
 
 __all__ = ["FetchedFolders"]
 
-_PATIENCE: Final = 10.0
+_TIMEOUT: Final = 10.0
 _STAGED: Final = ".staged-"
 _NEW: Final = ".new-"
 _OLD: Final = ".old-"
@@ -63,7 +63,7 @@ class FetchedFolders:
 
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         target = self.lock.folder / f"{self.lock.kind}.changing"
-        with WriterLock.take(target, patience=_PATIENCE):
+        with WriterLock.take(target, timeout=_TIMEOUT):
             self._recover()
             staged = self.folder / f"{_STAGED}{secrets.token_hex(4)}"
             staged.mkdir(mode=0o700)

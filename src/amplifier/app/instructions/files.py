@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import (
     INSTRUCTIONS,
     ProjectFiles,
@@ -113,21 +113,21 @@ class Instructions:
 
 
 def load_instructions(
-    places: Places, project: ProjectFiles, settings: InstructionSettings
+    dirs: AppDirs, project: ProjectFiles, settings: InstructionSettings
 ) -> Instructions:
     """Read a person's file and those of the project's folders, down to the working directory; this blocks.
 
     Of the bytes that may be read the nearest file has the first, since it is about what the person works at.
 
     Args:
-        places: where the person works.
+        dirs: where the person works.
         project: what of the project's folder may be used.
         settings: whether anything is read, and how much.
     """
     if not settings.enabled:
         return Instructions()
     notices: list[str] = []
-    found = [*_own(places, notices), *_of_project(places, project, notices)]
+    found = [*_own(dirs, notices), *_of_project(dirs, project, notices)]
     read: list[InstructionFile] = []
     left, known = settings.max_bytes, set[bytes]()
     for path, label, data in reversed(found):
@@ -141,8 +141,8 @@ def load_instructions(
     return Instructions(files=tuple(read), notices=tuple(notices))
 
 
-def _own(places: Places, notices: list[str]) -> Iterator[tuple[Path, str, bytes]]:
-    path = places.home / name_in(places.home)
+def _own(dirs: AppDirs, notices: list[str]) -> Iterator[tuple[Path, str, bytes]]:
+    path = dirs.home / name_in(dirs.home)
     if not path.is_file():
         return
     try:
@@ -152,9 +152,9 @@ def _own(places: Places, notices: list[str]) -> Iterator[tuple[Path, str, bytes]
 
 
 def _of_project(
-    places: Places, project: ProjectFiles, notices: list[str]
+    dirs: AppDirs, project: ProjectFiles, notices: list[str]
 ) -> Iterator[tuple[Path, str, bytes]]:
-    decision = project.judge(INSTRUCTIONS)
+    decision = project.evaluate(INSTRUCTIONS)
     if decision is None:
         return
     if not decision.trusted:
@@ -166,7 +166,7 @@ def _of_project(
         return
     # Sorted by depth: one folder below the other, down to the working directory.
     for name in sorted(decision.contents, key=lambda name: name.count("/")):
-        yield places.root / name, name, decision.contents[name]
+        yield dirs.root / name, name, decision.contents[name]
 
 
 def _read(
@@ -179,11 +179,11 @@ def _read(
         return None
     encoded = text.encode()
     # A character at the cut is dropped: the file has no half of one.
-    kept = encoded[:left].decode(errors="ignore")
+    shown = encoded[:left].decode(errors="ignore")
     return InstructionFile(
         path=Path(os.path.realpath(path)),
         label=label,
-        text=kept,
+        text=shown,
         size=len(data),
         is_truncated=len(encoded) > left,
     )
@@ -193,13 +193,13 @@ def _length(text: str) -> int:
     return len(text.encode())
 
 
-def add_note(places: Places, note: str) -> Path:
+def add_note(dirs: AppDirs, note: str) -> Path:
     """Add a line to the end of a project's instructions, which the next session reads; it blocks.
 
     The file is AGENTS.md, or what takes its place in the project's folder; it is made where it is missing.
 
     Args:
-        places: where the project is.
+        dirs: where the project is.
         note: the text; line ends become blanks.
 
     Returns:
@@ -209,11 +209,11 @@ def add_note(places: Places, note: str) -> Path:
         AmplifierError: others wrote what is there, and nobody trusted it yet.
         OSError: it cannot be written, or it is a link or no file.
     """
-    name = name_in(places.root)
-    changed = [] if places.project is None else [name]
-    with trust_again(places, INSTRUCTIONS, changed):
-        _append(places.root / name, " ".join(note.split()))
-    return places.root / name
+    name = name_in(dirs.root)
+    changed = [] if dirs.project is None else [name]
+    with trust_again(dirs, INSTRUCTIONS, changed):
+        _append(dirs.root / name, " ".join(note.split()))
+    return dirs.root / name
 
 
 def _append(path: Path, note: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.stored import read_outline
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.logs.records import LOG_FILE, LogRecord, decode_record
@@ -63,7 +63,7 @@ class SessionLogFiles:
 class LogLibrary:
     """The logs of a project; those of the person's other projects are found by name alone."""
 
-    places: Places
+    dirs: AppDirs
     _folders: dict[Path, _SessionsFolder] = attrs.field(factory=dict)
 
     def newest(self) -> SessionLogFiles:
@@ -72,7 +72,7 @@ class LogLibrary:
         Raises:
             ConfigError: there is none.
         """
-        sessions = self.places.state / "sessions"
+        sessions = self.dirs.state / "sessions"
         folders = [sessions / name for name in _names_in(sessions)]
         written = [(_written(folder / LOG_FILE), folder) for folder in folders]
         # The latest are read first, and mostly no others.
@@ -81,7 +81,7 @@ class LogLibrary:
             if log is not None and log.parent_id is None:
                 return log
         raise ConfigError.of(
-            str(self.places.root),
+            str(self.dirs.root),
             "no session of this project has a log; the module hooks-logging writes them",
             subject="choice of a log",
         )
@@ -94,15 +94,15 @@ class LogLibrary:
         Raises:
             ConfigError: there is none, or several; names them.
         """
-        places = ([self.places.state], self._other_roots())
-        for roots in places:
+        dirs = ([self.dirs.state], self._other_roots())
+        for roots in dirs:
             # Of an id the folder's name follows: one look for each project, whatever
             # the number of sessions.
             exact = [_read(root / "sessions" / folder_name(name)) for root in roots]
             found = [log for log in exact if log is not None and log.path.is_file()]
             if found:
                 return _the_only(name, found)
-        for roots in places:
+        for roots in dirs:
             if found := _meant(name, self._logs(roots)):
                 return _the_only(name, found)
         raise ConfigError.of(
@@ -127,10 +127,10 @@ class LogLibrary:
 
     def _other_roots(self) -> Sequence[Path]:
         """Return where else sessions stand: other projects, and programs that name no folder for them."""
-        projects = self.places.home / "projects"
+        projects = self.dirs.home / "projects"
         others = [projects / name for name in _names_in(projects)]
-        elsewhere = [root for root in others if root != self.places.state]
-        return [*elsewhere, self.places.home]
+        elsewhere = [root for root in others if root != self.dirs.state]
+        return [*elsewhere, self.dirs.home]
 
     def _logs(self, roots: Iterable[Path]) -> list[SessionLogFiles]:
         folders = (self._sessions(root / "sessions") for root in roots)

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.changes import revise
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module
@@ -124,7 +124,7 @@ class DeclaredServer:
 
 
 def add_server(
-    name: str, config: JSONObject, *, scope: str, places: Places, force: bool = False
+    name: str, config: JSONObject, *, scope: str, dirs: AppDirs, force: bool = False
 ) -> Path:
     """Declare a server in a scope's settings and return their file; nothing is started.
 
@@ -132,7 +132,7 @@ def add_server(
         name: what it is called; part of its tools' names.
         config: what `ServerEntry.to_config` returns.
         scope: `local`, `project` or `user`.
-        places: where the files stand.
+        dirs: where the files stand.
         force: whether it takes the place of one of its name.
 
     Raises:
@@ -163,10 +163,10 @@ def add_server(
         place: Key = (*_LIST, index, "config", "servers", name)
         return [(place, None), (place, entry)]
 
-    return revise(scope, added, places)
+    return revise(scope, added, dirs)
 
 
-def remove_server(name: str, *, scope: str, places: Places) -> Path:
+def remove_server(name: str, *, scope: str, dirs: AppDirs) -> Path:
     """Take a server out of a scope's settings and return their file; the module goes with the last one.
 
     Raises:
@@ -179,16 +179,16 @@ def remove_server(name: str, *, scope: str, places: Places) -> Path:
         listed, index = _module_of(values)
         servers = _servers_of(listed, index)
         if name not in servers:
-            raise _unknown(name, scope, servers, places)
+            raise _unknown(name, scope, servers, dirs)
         config = as_object(as_object(listed[index]).get("config"))
         if len(servers) == 1 and len(config) == 1:
             return [(_LIST if len(listed) == 1 else (*_LIST, index), None)]
         return [((*_LIST, index, "config", "servers", name), None)]
 
-    return revise(scope, removed, places)
+    return revise(scope, removed, dirs)
 
 
-def declared_servers(places: Places) -> list[DeclaredServer]:
+def declared_servers(dirs: AppDirs) -> list[DeclaredServer]:
     """Return the servers of all settings that hold, the strongest scope first.
 
     Raises:
@@ -196,12 +196,12 @@ def declared_servers(places: Places) -> list[DeclaredServer]:
     """
     return [
         DeclaredServer(name=name, scope=layer.scope, path=layer.path)
-        for layer in load_settings(places).layers
+        for layer in load_settings(dirs).layers
         for name in _servers_of(*_module_of(layer.values))
     ]
 
 
-def mount_module(scope: str, places: Places) -> Path:
+def mount_module(scope: str, dirs: AppDirs) -> Path:
     """Let every session have the module that reads the files of servers; return the scope's file.
 
     Raises:
@@ -217,10 +217,10 @@ def mount_module(scope: str, places: Places) -> Path:
         # Written out, so that the module stays when the last server of the settings goes.
         yield (*_LIST, index, "config", "project_file"), True
 
-    return revise(scope, mounted, places)
+    return revise(scope, mounted, dirs)
 
 
-def unset_variables(config: Mapping[str, JSONValue], places: Places) -> list[str]:
+def unset_variables(config: Mapping[str, JSONValue], dirs: AppDirs) -> list[str]:
     """Return the variables that a server refers to and that are neither set nor stored.
 
     Raises:
@@ -232,7 +232,7 @@ def unset_variables(config: Mapping[str, JSONValue], places: Places) -> list[str
         for name, default in _REFERENCE.findall(text)
         if not default and name != _GIVEN
     }
-    stored = SecretStore.of(places).names()
+    stored = SecretStore.of(dirs).names()
     return [name for name in named if not os.environ.get(name) and name not in stored]
 
 
@@ -249,11 +249,11 @@ def _servers_of(listed: Sequence[JSONValue], index: int) -> JSONObject:
 
 
 def _unknown(
-    name: str, scope: str, servers: Iterable[str], places: Places
+    name: str, scope: str, servers: Iterable[str], dirs: AppDirs
 ) -> ConfigError:
     known = sorted(servers)
     hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-    for each in declared_servers(places):
+    for each in declared_servers(dirs):
         if each.name == name:
             hint = f"; it is in {each.path} (--scope {each.scope})"
             break

@@ -23,7 +23,7 @@ from amplifier_sdk.errors import AmplifierError, ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
-    "ServersLook",
+    "ServersReport",
     "is_read",
     "look_at_servers",
     "open_login",
@@ -37,7 +37,7 @@ C = TypeVar("C")
 
 
 @attrs.frozen(kw_only=True)
-class ServersLook:
+class ServersReport:
     """What was seen.
 
     Args:
@@ -81,7 +81,7 @@ def is_read(composition: Composition) -> bool:
     )
 
 
-async def look_at_servers(composition: Composition, timeout: float) -> ServersLook:
+async def look_at_servers(composition: Composition, timeout: float) -> ServersReport:
     """Connect to the servers of new sessions, list their tools, and end the connections.
 
     Servers of a project's folder that nobody trusted are not started.
@@ -98,7 +98,7 @@ async def look_at_servers(composition: Composition, timeout: float) -> ServersLo
         shown = await coordinator.collect_contributions(SERVERS)
         pending = await coordinator.collect_contributions("trust.pending")
         tools = {tool.name: tool for tool in show_tools(coordinator.tools)}
-    return ServersLook(
+    return ServersReport(
         servers=tuple(_each(shown, ShownServer)),
         tools=tools,
         pending=tuple(_each(pending, TrustDecision)),

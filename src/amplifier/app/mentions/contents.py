@@ -94,8 +94,8 @@ def read_place(
             denied_paths=place.closed,
             product=files,
         )
-        with confined.locate(str(place.path)) as spot:
-            return _read_spot(spot, lines, max_bytes)
+        with confined.locate(str(place.path)) as resolved:
+            return _read_spot(resolved, lines, max_bytes)
     except PathMissingError:
         return missing
     except (PathError, OSError) as error:
@@ -103,36 +103,36 @@ def read_place(
 
 
 def _read_spot(
-    spot: ResolvedPath, lines: LineRange | None, max_bytes: int
+    resolved: ResolvedPath, lines: LineRange | None, max_bytes: int
 ) -> PlaceContents:
-    status = spot.existing()
+    status = resolved.existing()
     if stat.S_ISDIR(status.st_mode):
-        return _list(spot)
-    with spot.open_file() as file:
+        return _list(resolved)
+    with resolved.open_file() as file:
         # By content, since names lie; a file that is no image is read once all the
         # same.
         head = file.read(MEDIA_HEAD)
         found = media_type(head)
         if found is not None and lines is None:
-            most = most_bytes(kind_of(found))
-            return _media(spot, kind_of(found), head + file.read(most + 1))
+            limit = most_bytes(kind_of(found))
+            return _media(resolved, kind_of(found), head + file.read(limit + 1))
         # Lines far down are looked for in a bounded part of the file.
         wanted = max_bytes
         if lines is not None:
             wanted = max(max_bytes, 16_000_000)
         # One byte more than wanted shows that there is more.
         data = head + file.read(max(0, wanted + 1 - len(head)))
-    return _text(spot, data, status.st_size, lines, max_bytes)
+    return _text(resolved, data, status.st_size, lines, max_bytes)
 
 
-def _media(spot: ResolvedPath, kind: str, data: bytes) -> PlaceContents:
-    found = PlaceContents(status="too_large", path=spot.path, looked_at=len(data))
+def _media(resolved: ResolvedPath, kind: str, data: bytes) -> PlaceContents:
+    found = PlaceContents(status="too_large", path=resolved.path, looked_at=len(data))
     if len(data) > most_bytes(kind):
         article = "an" if kind[0] in "aei" else "a"
         note = f"{article} {kind} of more than {most_bytes(kind)} bytes"
         return attrs.evolve(found, note=note)
     try:
-        block = media_data(data, spot.path.name)
+        block = media_data(data, resolved.path.name)
     except MediaError as error:
         return attrs.evolve(found, note=str(error))
     if kind == "image":
@@ -141,10 +141,14 @@ def _media(spot: ResolvedPath, kind: str, data: bytes) -> PlaceContents:
 
 
 def _text(
-    spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int
+    resolved: ResolvedPath,
+    data: bytes,
+    size: int,
+    lines: LineRange | None,
+    max_bytes: int,
 ) -> PlaceContents:
     is_cut = len(data) < size
-    found = PlaceContents(status="loaded", path=spot.path, looked_at=len(data))
+    found = PlaceContents(status="loaded", path=resolved.path, looked_at=len(data))
     try:
         text = _decoded(data, is_cut=is_cut)
     except UndecodableTextError as error:
@@ -176,8 +180,8 @@ def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
         reach = f" in its first {read} bytes, and no more is read"
     chosen = every[lines.first - 1 : lines.last]
     if not chosen:
-        told = f"has {len(every)} lines{reach}"
-        return f"[it {told}]", told
+        problem = f"has {len(every)} lines{reach}"
+        return f"[it {problem}]", problem
     last = lines.first + len(chosen) - 1
     what = f"lines {lines.first} to {last}"
     if last < lines.last:
@@ -187,15 +191,18 @@ def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
 
 def _decoded(data: bytes, *, is_cut: bool) -> str:
     """Decode a text; one that was cut may end within a character."""
-    most = 3 if is_cut else 0
-    for back in range(most):
+    missing = 3 if is_cut else 0
+    for back in range(missing):
         with suppress(UndecodableTextError):
             return FileText.decode(data[: len(data) - back]).unified
-    return FileText.decode(data[: len(data) - most]).unified
+    return FileText.decode(data[: len(data) - missing]).unified
 
 
-def _list(spot: ResolvedPath) -> PlaceContents:
-    with closing_handle(spot.open_directory()) as handle, os.scandir(handle) as entries:
+def _list(resolved: ResolvedPath) -> PlaceContents:
+    with (
+        closing_handle(resolved.open_directory()) as handle,
+        os.scandir(handle) as entries,
+    ):
         # A link is listed as a file: following it could leave the folders that may
         # be read.
         names = [
@@ -209,5 +216,5 @@ def _list(spot: ResolvedPath) -> PlaceContents:
         note = f"{left} more entries are not shown"
         lines.append(f"[{note}]")
     return PlaceContents(
-        status="directory", path=spot.path, content="\n".join(lines), note=note
+        status="directory", path=resolved.path, content="\n".join(lines), note=note
     )

@@ -94,13 +94,13 @@ class Batch:
     def summary(self) -> str:
         """Say it in one line."""
         skipped = [outcome for outcome in self.outcomes if outcome.status not in SHOWN]
-        told = [
+        lines = [
             f"Processing @mentions: Loaded {len(self.outcomes) - len(skipped)} files"
         ]
         for outcome in skipped[:20]:
             why = outcome.note if outcome.status == "missing" else outcome.word
-            told.append(f"skipped {outcome.mention} ({why})")
-        return "; ".join(told)
+            lines.append(f"skipped {outcome.mention} ({why})")
+        return "; ".join(lines)
 
 
 @attrs.define(eq=False)
@@ -115,7 +115,7 @@ class _Entry:
 
 
 @attrs.define(eq=False)
-class _Wanted:
+class _PendingMention:
     """A mention that is yet to be resolved: who wrote it, and the files that led to it."""
 
     mention: Mention
@@ -201,14 +201,16 @@ class _Loading:
 
     def _wanted(
         self, text: str, writer: Writer, trail: tuple[Path, ...]
-    ) -> Iterator[_Wanted]:
-        return (_Wanted(mention, writer, trail) for mention in find_mentions(text))
+    ) -> Iterator[_PendingMention]:
+        return (
+            _PendingMention(mention, writer, trail) for mention in find_mentions(text)
+        )
 
-    def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
+    def _load(self, wanted: _PendingMention) -> Iterator[_PendingMention]:
         # Files that are refused cost time too, so reading has a budget besides showing.
         if self.unread < 0:
             why = "all mentions together look through too many bytes"
-            return self._told(wanted, "too_large", None, why)
+            return self._record(wanted, "too_large", None, why)
         found, lines = self._read(wanted)
         if found is None:
             return iter(())
@@ -217,43 +219,45 @@ class _Loading:
         # By the resolved path: a link to a file above would be a cycle under another
         # name.
         if found.path in wanted.trail:
-            return self._told(wanted, "cycle", found)
+            return self._record(wanted, "cycle", found)
         if len(wanted.trail) > limits.max_depth:
             why = f"more than {limits.max_depth} files deep"
-            return self._told(wanted, "depth", found, why)
+            return self._record(wanted, "depth", found, why)
         if not found.is_shown:
-            return self._told(wanted, found.status, found)
+            return self._record(wanted, found.status, found)
         # The same place twice in one text is credited, and shown once.
         if key in self.entries:
             self.entries[key].credits.append((wanted.mention.text, key))
-            return self._told(wanted, "duplicate", found)
+            return self._record(wanted, "duplicate", found)
         content = _content_of(found)
         size = len(content.encode("utf-8", "surrogatepass"))
         if size > self.left:
             why = f"all mentions together have more than {limits.max_turn_bytes} bytes"
-            return self._told(wanted, "too_large", found, why)
+            return self._record(wanted, "too_large", found, why)
         news = self.deduplicator.note(key, content)
         digest = self.deduplicator.digest_of(key)
         if news == "known":
             self._credit(wanted, key, digest)
-            return self._told(wanted, "duplicate", found)
+            return self._record(wanted, "duplicate", found)
         self.left -= size
         self.entries[key] = _Entry(
             found, [(wanted.mention.text, key)], key, digest, news == "changed"
         )
-        self._told(wanted, found.status, found)
+        self._record(wanted, found.status, found)
         if found.status != "loaded":
             return iter(())
         nested = Writer(found.path.parent, mentioned=True)
         return self._wanted(found.content, nested, (*wanted.trail, found.path))
 
-    def _credit(self, wanted: _Wanted, key: str, digest: str | None) -> None:
+    def _credit(self, wanted: _PendingMention, key: str, digest: str | None) -> None:
         """Name a place beside the one whose content is shown, where the two are the same."""
         for entry in self.entries.values():
             if entry.digest == digest:
                 entry.credits.append((wanted.mention.text, key))
 
-    def _read(self, wanted: _Wanted) -> tuple[PlaceContents | None, LineRange | None]:
+    def _read(
+        self, wanted: _PendingMention
+    ) -> tuple[PlaceContents | None, LineRange | None]:
         """Return what the mention names: of the first of its targets and places where there is something."""
         refused: PlaceContents | None = None
         for written in wanted.mention.targets:
@@ -262,7 +266,7 @@ class _Loading:
                 # A name that an untrusted collection claims must not be looked for
                 # elsewhere: another file would be shown for it.
                 if refusal := self.loader.resolver.refusal(target):
-                    self._told(wanted, "denied", None, refusal)
+                    self._record(wanted, "denied", None, refusal)
                     return None, None
                 for place in self.loader.resolver.places_of(target, wanted.writer):
                     reading = read_place(
@@ -279,16 +283,16 @@ class _Loading:
                         refused = refused or reading
         if refused is not None:
             return refused, None
-        self._told(wanted, "missing", None, "not found")
+        self._record(wanted, "missing", None, "not found")
         return None, None
 
-    def _told(
+    def _record(
         self,
-        wanted: _Wanted,
+        wanted: _PendingMention,
         status: Status,
         found: PlaceContents | None,
         note: str = "",
-    ) -> Iterator[_Wanted]:
+    ) -> Iterator[_PendingMention]:
         outcome = MentionOutcome(
             mention=wanted.mention.text,
             status=status,

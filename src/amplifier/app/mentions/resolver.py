@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import FOLDER, Places, is_below
+from amplifier.app.directories import FOLDER, AppDirs, is_below
 from amplifier.app.mentions.scanner import split_range
 from amplifier.app.projects.files import ProjectFiles
 from amplifier_kit.files.product import ProductFiles
@@ -56,20 +56,20 @@ class MentionResolver:
     first. `user:` and `project:` name the two folders `.amplifier`, another name before a colon is a collection's.
 
     Args:
-        places: where the person works; default where the process does.
+        dirs: where the person works; default where the process does.
         collections: the collections there are; default those of the places.
     """
 
-    places: Places
+    dirs: AppDirs
     collections: CollectionLibrary
     files: ProductFiles
 
     def __init__(
-        self, places: Places | None = None, collections: CollectionLibrary | None = None
+        self, dirs: AppDirs | None = None, collections: CollectionLibrary | None = None
     ) -> None:
-        places = places or Places.find()
-        library = collections or CollectionLibrary(places, ProjectFiles(places))
-        self.__attrs_init__(places, library, ProductFiles(places.home))
+        dirs = dirs or AppDirs.find()
+        library = collections or CollectionLibrary(dirs, ProjectFiles(dirs))
+        self.__attrs_init__(dirs, library, ProductFiles(dirs.home))
 
     def resolve(self, mention: str, relative_to: Path | None = None) -> Path | None:
         """Return the file or folder that a mention names; `None` where there is none.
@@ -88,7 +88,7 @@ class MentionResolver:
     def writer(self, relative_to: Path | None = None) -> Writer:
         """Return who wrote what stands in a file of a folder; without one, the person who types."""
         if relative_to is None:
-            return Writer(self.places.working_dir, typed=True)
+            return Writer(self.dirs.working_dir, typed=True)
         return Writer(relative_to)
 
     def places_of(self, target: str, writer: Writer) -> Iterator[MentionTarget]:
@@ -134,22 +134,22 @@ class MentionResolver:
 
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[MentionTarget]:
         """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
-        folder = self.places.root / FOLDER
+        folder = self.dirs.root / FOLDER
         if name == "user":
-            folder = self.places.home
+            folder = self.dirs.home
         if rest:
             yield self._place(folder / rest, writer)
 
     def _searched(self, writer: Writer) -> Iterator[Path]:
         folders = [
             writer.folder,
-            self.places.working_dir,
-            self.places.root / FOLDER / _CONTEXT,
+            self.dirs.working_dir,
+            self.dirs.root / FOLDER / _CONTEXT,
         ]
         # A file of a project could otherwise show the model what stands in the person's
         # own folder.
-        if writer.typed or not is_below(writer.folder, self.places.root):
-            folders.append(self.places.home / _CONTEXT)
+        if writer.typed or not is_below(writer.folder, self.dirs.root):
+            folders.append(self.dirs.home / _CONTEXT)
         bundled, bundles = self.collections.known(_BUNDLED), list[Path]()
         if bundled is not None:
             bundles = [layer.path / _CONTEXT for layer in bundled.layers]
@@ -166,24 +166,24 @@ class MentionResolver:
         every = (self._root_of(writer.folder), *roots)
         # The person's folder holds their secrets' names and sessions, and may lie below
         # a project's root.
-        is_persons = any(is_below(root, self.places.home) for root in every)
+        is_persons = any(is_below(root, self.dirs.home) for root in every)
         if not writer.mentioned:
-            every = (every[0], self.places.root, *roots)
-        return MentionTarget(path, every, () if is_persons else (self.places.home,))
+            every = (every[0], self.dirs.root, *roots)
+        return MentionTarget(path, every, () if is_persons else (self.dirs.home,))
 
     def _reach(self, path: Path) -> Path:
         """Return how far what a person types may lead: anywhere, but a link of the project no further than that."""
         # As it is written, links not followed: a link of the project that leads out was
         # placed by its author.
         written = Path(os.path.normpath(path))
-        if written.is_relative_to(self.places.root):
-            return self.places.root
+        if written.is_relative_to(self.dirs.root):
+            return self.dirs.root
         return Path("/")
 
     def _root_of(self, folder: Path) -> Path:
         """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""
         real = Path(os.path.realpath(folder))
-        roots = [self.places.root, self.places.home]
+        roots = [self.dirs.root, self.dirs.home]
         roots += [layer.path for layer in self.collections.layers()]
         holding = [
             root for root in roots if real.is_relative_to(os.path.realpath(root))

@@ -10,7 +10,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.instructions.files import INSTRUCTIONS_LOADED, Instructions
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import (
@@ -30,7 +30,7 @@ from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["AFTER_GUARDS", "MENTIONS_RESOLVED", "SessionMentions", "Told"]
+__all__ = ["AFTER_GUARDS", "MENTIONS_RESOLVED", "Resolved", "SessionMentions"]
 
 MENTIONS_RESOLVED: Final = "mentions:resolved"
 """Sent once for each text with mentions; carries `where`, `summary` and `outcomes`."""
@@ -40,7 +40,7 @@ AFTER_GUARDS: Final = 900
 
 _NO_INSTRUCTIONS: Final = Instructions()
 
-Told: TypeAlias = tuple[str, str, Batch]
+Resolved: TypeAlias = tuple[str, str, Batch]
 """Where mentions stand, what is said of them first, and what they came to."""
 
 
@@ -58,25 +58,25 @@ class SessionMentions:
     """The mentions of one session.
 
     Args:
-        places: where the person works.
+        dirs: where the person works.
         collections: the collections there are.
         limits: how much is loaded.
     """
 
-    places: Places
+    dirs: AppDirs
     collections: CollectionLibrary
     limits: MentionSettings = attrs.field(factory=MentionSettings)
     _loader: MentionLoader = attrs.field(init=False)
     _deduplicator: ContentDeduplicator = attrs.field(
         factory=ContentDeduplicator, init=False
     )
-    _untold: list[Told] = attrs.field(factory=list, init=False)
+    _unreported: list[Resolved] = attrs.field(factory=list, init=False)
     _begun: Instructions = attrs.field(factory=Instructions, init=False)
     _expected: _Expected = attrs.field(factory=_Expected, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._loader = MentionLoader(
-            MentionResolver(self.places, self.collections), self.limits
+            MentionResolver(self.dirs, self.collections), self.limits
         )
 
     def register(self, coordinator: ModuleCoordinator) -> None:
@@ -88,7 +88,7 @@ class SessionMentions:
         """
 
         async def follow(_: str, data: PromptSubmit) -> None:
-            await self._tell_beginning(coordinator)
+            await self._report_beginning(coordinator)
             # Hooks hear the sessions that work for this one; their prompts were written
             # by a model.
             if data.get("session_id", coordinator.session_id) != coordinator.session_id:
@@ -148,8 +148,8 @@ class SessionMentions:
     def restore(self, messages: Sequence[Mapping[str, JSONValue]]) -> None:
         """Note what a resumed history shows already."""
         for message in messages:
-            places = shown_places(as_object(message.get("metadata")))
-            self._deduplicator.restore(places)
+            dirs = shown_places(as_object(message.get("metadata")))
+            self._deduplicator.restore(dirs)
 
     async def instruction(
         self, text: str, folder: Path, instructions: Instructions = _NO_INSTRUCTIONS
@@ -166,7 +166,9 @@ class SessionMentions:
         """
         batch = await self._load(text, Writer(folder), ContentDeduplicator())
         if batch.outcomes:
-            self._untold.append(("instruction", "Adding system instruction. ", batch))
+            self._unreported.append(
+                ("instruction", "Adding system instruction. ", batch)
+            )
         shown = {
             place
             for message in batch.messages
@@ -182,7 +184,7 @@ class SessionMentions:
         """Return the developer messages with what a text mentions and the session has not been shown yet."""
         batch = await self._load(text, writer, self._deduplicator)
         if batch.outcomes:
-            await self._tell(coordinator, ("prompt", "", batch))
+            await self._report(coordinator, ("prompt", "", batch))
         return [message.to_dict() for message in batch.messages]
 
     async def _load(
@@ -193,16 +195,16 @@ class SessionMentions:
             return Batch()
         return await to_thread.run_sync(self._loader.load, text, writer, deduplicator)
 
-    async def _tell_beginning(self, coordinator: Coordinator) -> None:
+    async def _report_beginning(self, coordinator: Coordinator) -> None:
         """Emit what the session began with, once: before its first turn nobody has begun to listen."""
         begun, self._begun = self._begun, Instructions()
         if begun.files or begun.notices:
             await coordinator.hooks.emit(INSTRUCTIONS_LOADED, begun.to_dict())
-        await self._tell(coordinator, *self._untold)
-        self._untold.clear()
+        await self._report(coordinator, *self._unreported)
+        self._unreported.clear()
 
-    async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
-        for where, before, batch in told:
+    async def _report(self, coordinator: Coordinator, *resolved: Resolved) -> None:
+        for where, before, batch in resolved:
             data = {
                 "where": where,
                 "summary": before + batch.summary(),

@@ -48,11 +48,11 @@ def check_origins(
         name = origin.module
         try:
             now = _origin(name, hints[name], resolver, installed.get(name))
-            told = _difference(origin, now)
+            problem = _difference(origin, now)
         except ModuleError as error:
-            told = str(error)
-        if told:
-            problems.append(Problem(name, told))
+            problem = str(error)
+        if problem:
+            problems.append(Problem(name, problem))
     return problems
 
 
@@ -76,9 +76,9 @@ def _origin(
 
 def _difference(then: ModuleOrigin, now: ModuleOrigin) -> str:
     if not now.is_known:
-        return f"it came from {_told(then)}, and is not there any more"
+        return f"it came from {_described(then)}, and is not there any more"
     if then.source != now.source or then.distribution != now.distribution:
-        return f"it came from {_told(then)}, and comes from {_told(now)} now"
+        return f"it came from {_described(then)}, and comes from {_described(now)} now"
     # Minor versions of a package keep its behaviour; refusing them would end every
     # session at each update.
     if _major(then.version) != _major(now.version):
@@ -86,7 +86,7 @@ def _difference(then: ModuleOrigin, now: ModuleOrigin) -> str:
     return ""
 
 
-def _told(origin: ModuleOrigin) -> str:
+def _described(origin: ModuleOrigin) -> str:
     return origin.source or " ".join(
         filter(None, (origin.distribution, origin.version))
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import Places
-from amplifier.app.modules.resolver import LayeredResolver, Tried, make_resolver
+from amplifier.app.directories import AppDirs
+from amplifier.app.modules.resolver import LayeredResolver, LayerResult, make_resolver
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
@@ -44,11 +44,11 @@ class TracedModule:
 
     module: str
     type: str
-    layers: tuple[Tried, ...]
+    layers: tuple[LayerResult, ...]
     pin: Pin | None = None
 
     @property
-    def used(self) -> Tried | None:
+    def used(self) -> LayerResult | None:
         """The layer that counts: the first that has it; `None` where none has, or one before it is refused."""
         # A layer that is refused ends the search: falling through would run another
         # module than the one that was named.
@@ -72,14 +72,14 @@ class TracedModule:
 
     def to_dict(self, *, layers: bool = True) -> JSONObject:
         """Write it as JSON data, with every layer or without."""
-        told: JSONObject = {
+        data: JSONObject = {
             "id": self.module,
             "type": self.type,
             "found": self.used is not None,
             **self.facts(),
         }
         if layers:
-            told["layers"] = [
+            data["layers"] = [
                 {
                     "layer": tried.layer,
                     "place": tried.place,
@@ -89,7 +89,7 @@ class TracedModule:
                 }
                 for tried in self.layers
             ]
-        return told
+        return data
 
 
 def trace_module(
@@ -110,31 +110,31 @@ def trace_module(
     kind = ModuleLoader().type_of(module)
     traced = TracedModule(module=module, type=kind, layers=layers)
     match traced.used:
-        case Tried(location=GitLocation() | PackageLocation() as location):
+        case LayerResult(location=GitLocation() | PackageLocation() as location):
             return attrs.evolve(traced, pin=resolver.cache.pins.find(str(location)))
         case _:
             return traced
 
 
 def resolver_of(
-    places: Places | None = None, *, offline: bool = False
+    dirs: AppDirs | None = None, *, offline: bool = False
 ) -> LayeredResolver:
     """Return the resolver of a working directory, default that of the process.
 
     Raises:
         ConfigError: a settings file has problems.
     """
-    places = places or Places.find()
-    project = ProjectFiles(places)
-    settings = load_settings(places, project=project)
+    dirs = dirs or AppDirs.find()
+    project = ProjectFiles(dirs)
+    settings = load_settings(dirs, project=project)
     return make_resolver(
-        places, project, settings, CollectionLibrary(places, project), offline=offline
+        dirs, project, settings, CollectionLibrary(dirs, project), offline=offline
     )
 
 
 def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
     library = ProfileLibrary(
-        resolver.places, resolver.project, resolver.collections, resolver.settings
+        resolver.dirs, resolver.project, resolver.collections, resolver.settings
     )
     chosen = choose_profile(profile, library, resolver.settings, dict)
     for _, entry in named_modules({} if chosen is None else chosen.plan):

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.layers import Key, Layer, value_at
 from amplifier.app.settings.settings import Settings
@@ -32,7 +32,7 @@ from amplifier_sdk.errors import (
     ModuleNotFoundError,
 )
 
-__all__ = ["LayeredResolver", "Tried", "make_resolver"]
+__all__ = ["LayerResult", "LayeredResolver", "make_resolver"]
 
 # A folder that the person names themselves is used as it is, and changes with it.
 _OF_THE_PERSON: Final = frozenset(
@@ -48,7 +48,7 @@ _SECTIONS: Final = (
 
 
 @attrs.frozen(kw_only=True)
-class Tried:
+class LayerResult:
     """What one layer said of a module.
 
     Args:
@@ -81,7 +81,7 @@ class LayeredResolver:
     What none of them has is left to what is installed. Nothing of an untrusted project is used.
 
     Args:
-        places: where files stand; relative paths of a plan are relative to the working directory.
+        dirs: where files stand; relative paths of a plan are relative to the working directory.
         project: what of the project's folder may be used.
         settings: the settings that hold.
         collections: the collections there are.
@@ -89,7 +89,7 @@ class LayeredResolver:
         environ: `AMPLIFIER_MODULE_TOOL_X` is the source of `tool-x`.
     """
 
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     settings: Settings
     collections: CollectionLibrary
@@ -104,7 +104,7 @@ class LayeredResolver:
             ModuleNotFoundError: no layer has it; lists what each said. It may be installed all the same.
             ModuleLoadError: a layer names a source that may not be used.
         """
-        said: list[Tried] = []
+        said: list[LayerResult] = []
         for tried in self._layers(module_id, source_hint):
             if tried.location is not None:
                 location = self._approved(module_id, tried, tried.location)
@@ -116,7 +116,9 @@ class LayeredResolver:
             module_id, f"no layer names a source ({_listed(said)})"
         )
 
-    def _approved(self, module_id: str, tried: Tried, location: Location) -> Location:
+    def _approved(
+        self, module_id: str, tried: LayerResult, location: Location
+    ) -> Location:
         """Return a copy of the checked files of a folder that the project names, since the folder may change.
 
         Raises:
@@ -149,7 +151,9 @@ class LayeredResolver:
             None,
         )
 
-    def why(self, module_id: str, source_hint: object = None) -> tuple[Tried, ...]:
+    def why(
+        self, module_id: str, source_hint: object = None
+    ) -> tuple[LayerResult, ...]:
         """Return what every layer says, in the order in which they are asked; the first that found it is used."""
         return (
             *self._layers(module_id, source_hint, keep_going=True),
@@ -158,7 +162,7 @@ class LayeredResolver:
 
     def _layers(
         self, module_id: str, hint: object, *, keep_going: bool = False
-    ) -> Iterator[Tried]:
+    ) -> Iterator[LayerResult]:
         variable = _VARIABLE + module_id.upper().replace("-", "_")
         # The most specific first; each is asked only where no earlier one answers.
         asked: list[tuple[str, str, Callable[[], _Answer | str]]] = [
@@ -183,11 +187,13 @@ class LayeredResolver:
                 # module of the name.
                 if not keep_going:
                     raise self._refused(module_id, name, place, error) from error
-                told = f"refused: {explain(error)}"
-                yield Tried(layer=name, place=place, result=told, is_refused=True)
+                problem = f"refused: {explain(error)}"
+                yield LayerResult(
+                    layer=name, place=place, result=problem, is_refused=True
+                )
                 continue
             result, location = answer if isinstance(answer, tuple) else (answer, None)
-            yield Tried(
+            yield LayerResult(
                 layer=name, place=place, result=result or "not there", location=location
             )
 
@@ -202,13 +208,13 @@ class LayeredResolver:
     def _environment(self, variable: str) -> _Answer:
         value = self.environ.get(variable)
         if value:
-            return _located(read_location(value, self.places.working_dir))
+            return _located(read_location(value, self.dirs.working_dir))
         return None
 
     def _workspace(self, module_id: str) -> _Answer | str:
-        if self.places.project is None:
+        if self.dirs.project is None:
             return "the person's own folder is no project"
-        folder = self.places.project / "modules" / module_id
+        folder = self.dirs.project / "modules" / module_id
         if not folder.is_dir():
             return None
         if _has_python(self.project.untrusted("modules"), module_id):
@@ -238,7 +244,7 @@ class LayeredResolver:
         # Before the collections that may be used: one of them may offer the same
         # module.
         for path in self.project.untrusted("profiles"):
-            folder = (self.places.root / path).parent
+            folder = (self.dirs.root / path).parent
             if (
                 path.endswith("/pyproject.toml")
                 and folder.parent.name == "modules"
@@ -254,10 +260,10 @@ class LayeredResolver:
     def _hint(self, hint: object) -> _Answer | str:
         if hint is None:
             return "the plan names no source"
-        return _located(read_location(hint, self.places.working_dir))
+        return _located(read_location(hint, self.dirs.working_dir))
 
-    def _installed(self, module_id: str) -> Tried:
-        tried = Tried(
+    def _installed(self, module_id: str) -> LayerResult:
+        tried = LayerResult(
             layer="installed",
             place="entry points and AMPLIFIER_MODULES",
             result="not there",
@@ -274,7 +280,7 @@ class LayeredResolver:
 
 
 def make_resolver(
-    places: Places,
+    dirs: AppDirs,
     project: ProjectFiles,
     settings: Settings,
     collections: CollectionLibrary,
@@ -284,15 +290,15 @@ def make_resolver(
     """Make the resolver of a session, to be mounted at `module-source-resolver`.
 
     Args:
-        places: where files stand.
+        dirs: where files stand.
         project: what of the project's folder may be used.
         settings: the settings that hold; none where a plan file stands for itself.
         collections: the collections there are.
         offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
     """
-    cache = SourceCache.of(places, Git(offline=offline))
+    cache = SourceCache.of(dirs, Git(offline=offline))
     return LayeredResolver(
-        places=places,
+        dirs=dirs,
         project=project,
         settings=settings,
         collections=collections,
@@ -339,7 +345,7 @@ def _located(location: Location) -> tuple[str, Location]:
     return str(location), location
 
 
-def _listed(said: Sequence[Tried]) -> str:
+def _listed(said: Sequence[LayerResult]) -> str:
     by_result: dict[str, list[str]] = {}
     for tried in said:
         by_result.setdefault(tried.result, []).append(tried.layer)

@@ -134,25 +134,25 @@ class _Work:
         self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
     ) -> list[JSONValue]:
         known = {identity(entry): entry for entry in present}
-        kept: list[JSONValue] = []
+        retained: list[JSONValue] = []
         for entry in recorded:
             if identity(entry) in known:
-                kept.append(self._module(entry, known[identity(entry)]))
+                retained.append(self._module(entry, known[identity(entry)]))
             else:
                 self.removed.append(label(entry))
-        return kept
+        return retained
 
     def hooks(
         self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
     ) -> list[JSONValue]:
         known = {identity(entry): entry for entry in present}
         base = {identity(entry) for entry in recorded}
-        kept: list[JSONValue] = [
+        retained: list[JSONValue] = [
             self._module(entry, known.get(identity(entry), {})) for entry in recorded
         ]
         # New hooks come last: hooks of one priority run in the plan's order, which
         # stays.
-        return [*kept, *(entry for entry in present if identity(entry) not in base)]
+        return [*retained, *(entry for entry in present if identity(entry) not in base)]
 
     def session(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
         session = dict(recorded)
@@ -244,8 +244,8 @@ class _Work:
         """Deny what either list does; a list that was left to its default cannot be added to."""
         old = config.get(key)
         if not isinstance(old, list):
-            told = "it was given since; what it denied by default is not known, so the two cannot be combined"
-            self.problems.append(Problem(where, told))
+            problem = "it was given since; what it denied by default is not known, so the two cannot be combined"
+            self.problems.append(Problem(where, problem))
             return
         new = [
             entry

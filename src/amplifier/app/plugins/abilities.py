@@ -88,7 +88,7 @@ def modules_for(abilities: Sequence[Ability]) -> tuple[str, ...]:
 def unsupported_parts(folder: Path) -> tuple[str, ...]:
     """Return what a plugin's folder has that takes no effect here."""
     return tuple(
-        told for name, told in _UNSUPPORTED.items() if (folder / name).exists()
+        what for name, what in _UNSUPPORTED.items() if (folder / name).exists()
     )
 
 
@@ -125,10 +125,10 @@ def _surroundings(entry: JSONObject) -> Iterator[str]:
     """Yield what a server is given besides: any of it may change what runs, or who is asked."""
     if isinstance(entry.get("cwd"), str):
         yield f"; in the folder: {entry['cwd']}"
-    for key, told in (("env", "with"), ("headers", "sends")):
+    for key, verb in (("env", "with"), ("headers", "sends")):
         pairs = as_object(entry.get(key)).items()
         if pairs:
-            yield f"; {told}: {_listed(f'{name}={value}' for name, value in pairs)}"
+            yield f"; {verb}: {_listed(f'{name}={value}' for name, value in pairs)}"
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.plugins.abilities import Ability, abilities_of
 from amplifier.app.sources.locations import canonical_name
 from amplifier_kit.claude_plugins import is_plugin, own_plugins, read_plugin
-from amplifier_kit.trust import TrustStore, judge_project
+from amplifier_kit.trust import TrustStore, evaluate_project
 from amplifier_sdk.errors import ConfigError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -52,12 +52,12 @@ class ShownPlugin:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        told = attrs.asdict(self)
-        folder = str(told.pop("folder"))
-        return {**told, "reason": self.reason or None, "path": folder}
+        data = attrs.asdict(self)
+        folder = str(data.pop("folder"))
+        return {**data, "reason": self.reason or None, "path": folder}
 
 
-def list_plugins(places: Places) -> list[ShownPlugin]:
+def list_plugins(dirs: AppDirs) -> list[ShownPlugin]:
     """Return the plugins of the person's folder and of the project, sorted by name. The function blocks.
 
     Raises:
@@ -65,7 +65,7 @@ def list_plugins(places: Places) -> list[ShownPlugin]:
         OSError: a folder, or what was agreed to, cannot be read.
         ValueError: what was agreed to is damaged.
     """
-    locked = FetchedLock(places.home, "plugins").read()
+    locked = FetchedLock(dirs.home, "plugins").read()
     found = {
         own.folder.name: _shown(own.folder, own.refusal, locked.get(own.folder.name))
         for own in own_plugins()
@@ -76,15 +76,15 @@ def list_plugins(places: Places) -> list[ShownPlugin]:
                 name=name,
                 level="added",
                 state="missing",
-                folder=places.home / "plugins" / name,
+                folder=dirs.home / "plugins" / name,
                 reason=f"its folder is gone; run 'amplifier plugin remove {name}', or 'amplifier plugin update {name}'",
                 source=entry.source,
                 commit=entry.commit,
             )
-    return sorted([*found.values(), *_of_project(places)], key=lambda each: each.name)
+    return sorted([*found.values(), *_of_project(dirs)], key=lambda each: each.name)
 
 
-def show_plugin(name: str, places: Places) -> ShownPlugin:
+def show_plugin(name: str, dirs: AppDirs) -> ShownPlugin:
     """Return a plugin.
 
     Raises:
@@ -92,7 +92,7 @@ def show_plugin(name: str, places: Places) -> ShownPlugin:
         OSError: a folder, or what was agreed to, cannot be read.
         ValueError: what was agreed to is damaged.
     """
-    known = {shown.name: shown for shown in list_plugins(places)}
+    known = {shown.name: shown for shown in list_plugins(dirs)}
     found = known.get(name) or known.get(canonical_name(name))
     if found is None:
         hint = did_you_mean(name, list(known)) or "; 'amplifier plugin list' lists them"
@@ -130,12 +130,12 @@ def _described(shown: ShownPlugin) -> ShownPlugin:
     )
 
 
-def _of_project(places: Places) -> list[ShownPlugin]:
+def _of_project(dirs: AppDirs) -> list[ShownPlugin]:
     """Return the plugins of the project; what waits for trust is listed, and is not read."""
-    folder = places.root / FOLDER / "plugins"
-    if places.project is None or not folder.is_dir():
+    folder = dirs.root / FOLDER / "plugins"
+    if dirs.project is None or not folder.is_dir():
         return []
-    decision = judge_project(TrustStore.in_home(), places.root, "plugins")
+    decision = evaluate_project(TrustStore.in_home(), dirs.root, "plugins")
     found = [
         ShownPlugin(name=entry.name, level="project", state="used", folder=entry)
         for entry in sorted(folder.iterdir())

@@ -10,7 +10,7 @@ from typing import Final, Self, TypeAlias
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.fetched.lock import FetchedEntry, FetchedLock
 from amplifier.app.fetched.swap import FetchedFolders
 from amplifier.app.plans.base_plans import installed_modules
@@ -22,7 +22,7 @@ from amplifier.app.settings.changes import revise
 from amplifier.app.settings.layers import Key, find_module
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import canonical_name
-from amplifier_kit.claude_plugins import judge_plugin, lost_plugins, read_plugin
+from amplifier_kit.claude_plugins import evaluate_trust, lost_plugins, read_plugin
 from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.trust import TrustStore
@@ -86,28 +86,28 @@ class PluginInstaller:
     """Changes the plugins of the person's own folder. Its functions block.
 
     Args:
-        places: where files stand.
+        dirs: where files stand.
         lock: what is installed.
         git: fetches repositories.
         store: what the person agreed to.
     """
 
-    places: Places
+    dirs: AppDirs
     lock: FetchedLock
     git: Git
     store: TrustStore
 
     @classmethod
-    def of(cls, places: Places, *, offline: bool = False) -> Self:
+    def of(cls, dirs: AppDirs, *, offline: bool = False) -> Self:
         """Make the one of the person's own folder.
 
         Args:
-            places: where files stand.
+            dirs: where files stand.
             offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
         """
         return cls(
-            places=places,
-            lock=FetchedLock(places.home, "plugins"),
+            dirs=dirs,
+            lock=FetchedLock(dirs.home, "plugins"),
             git=Git(offline=offline),
             store=TrustStore.in_home(),
         )
@@ -210,7 +210,7 @@ class PluginInstaller:
     def _staged(
         self, source: str, names: Sequence[str], waiting: Path
     ) -> list[PluginChange]:
-        location = read_address(source, self.places.working_dir)
+        location = read_address(source, self.dirs.working_dir)
         staged = stage_plugins(
             location,
             list(dict.fromkeys(map(plugin_name, names))),
@@ -237,7 +237,7 @@ class PluginInstaller:
             if agreed.get(each) != now.get(each) and not each.endswith("/")
         ]
         refusal = ""
-        if judge_plugin(folder).refusal:
+        if evaluate_trust(folder).refusal:
             refusal = "its files are not the ones that you agreed to"
         return PluginChange(
             staged=staged,
@@ -308,7 +308,7 @@ class PluginInstaller:
                     yield ("modules", section, index), {"module": module}
 
         if needed:
-            revise("user", mounted, self.places)
+            revise("user", mounted, self.dirs)
 
 
 def _require_modules(abilities: Sequence[Ability]) -> None:

@@ -102,10 +102,10 @@ class Marketplace:
     def _inside(self, name: str, source: str) -> Path:
         path = path_inside(self.root, source, self.base)
         if path is None:
-            told = (
+            problem = (
                 f"its folder {source!a:.80} leads out of the marketplace, or is no path"
             )
-            self._refuse(name, told)
+            self._refuse(name, problem)
         if not path.is_dir():
             self._refuse(name, f"the marketplace has no folder {source!a:.80}")
         return path
@@ -115,8 +115,8 @@ class Marketplace:
         kind = fields.get("source")
         where = fields.get("repo" if kind == "github" else "url")
         if kind not in ("github", "url", "git-subdir") or not isinstance(where, str):
-            told = "its source is none of a folder, 'github', 'url' and 'git-subdir'"
-            self._refuse(plugin.name, told)
+            problem = "its source is none of a folder, 'github', 'url' and 'git-subdir'"
+            self._refuse(plugin.name, problem)
         if kind == "github" or _SHORT.fullmatch(where):
             where = f"https://github.com/{where}"
         source = {"type": "git", "url": where}

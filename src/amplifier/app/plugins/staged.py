@@ -173,8 +173,8 @@ def _refuse_links(root: Path, name: str) -> None:
     """Refuse links before anything is written: one might lead what is written elsewhere."""
     for path in (root, *root.rglob("*")):
         if path.is_symlink():
-            told = str(path.relative_to(root))
-            _refuse(name, f"{told!a} is a link; a plugin has the file itself there")
+            relative = str(path.relative_to(root))
+            _refuse(name, f"{relative!a} is a link; a plugin has the file itself there")
 
 
 def _last_part(location: Location | ArchiveLocation) -> str:

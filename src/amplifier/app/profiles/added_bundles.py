@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.profiles.chain import follow
 from amplifier.app.profiles.compiler import compile_chain
 from amplifier.app.profiles.library import ADDED, ProfileLibrary
@@ -30,7 +30,7 @@ _EVERYWHERE: Final = ("bundle", "app")
 
 
 def add_bundle(
-    places: Places,
+    dirs: AppDirs,
     address: str,
     *,
     name: str | None = None,
@@ -42,7 +42,7 @@ def add_bundle(
     It is read first, with all that it includes. What is not pinned yet is fetched, and pinned once all is sound.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         address: a file, a folder, or a repository; a relative path is made absolute.
         name: under which it is added; default its own.
         every_session: let every session have it.
@@ -54,14 +54,14 @@ def add_bundle(
         AmplifierError: the scope has no file here.
         OSError: the file cannot be written.
     """
-    refresh = Refresh(SourceCache.of(places), keeps=True)
-    library = ProfileLibrary.of(places, refresh.open)
-    location = read_location(address, places.working_dir)
+    refresh = Refresh(SourceCache.of(dirs), keeps=True)
+    library = ProfileLibrary.of(dirs, refresh.open)
+    location = read_location(address, dirs.working_dir)
     address = str(location)
     if isinstance(location, PathLocation):
         # Absolute, since settings are read from any folder.
         address = os.path.normpath(location.path)
-    file = library.open(address, "bundle", places.working_dir)
+    file = library.open(address, "bundle", dirs.working_dir)
     name = name or file.own_name
     if not name or ":" in name or name.startswith((".", "~", "/")):
         raise ConfigError.of(
@@ -81,16 +81,16 @@ def add_bundle(
         if every_session and known not in listed:
             yield (*_EVERYWHERE, len(listed)), known
 
-    return name, revise(scope, added, places)
+    return name, revise(scope, added, dirs)
 
 
-def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
+def refresh_bundles(dirs: AppDirs, names: Sequence[str] = ()) -> Refresh:
     """Look what bundles are now where they come from, with all that they include: what `Refresh.pin` would change.
 
     The function blocks. Sessions use what is pinned until then.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         names: which; default all that were added, the active one, and those of every session.
 
     Raises:
@@ -98,8 +98,8 @@ def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
         FetchError: one cannot be fetched.
         OSError: the cache cannot be written.
     """
-    refresh = Refresh(SourceCache.of(places))
-    library = ProfileLibrary.of(places, refresh.open)
+    refresh = Refresh(SourceCache.of(dirs))
+    library = ProfileLibrary.of(dirs, refresh.open)
     chosen = library.settings.read().bundle
     every = filter(None, (*library.added, chosen.active, *chosen.app))
     for name in dict.fromkeys(names or every):
@@ -107,7 +107,7 @@ def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
     return refresh
 
 
-def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | None:
+def remove_bundle(dirs: AppDirs, name: str, *, scope: str = "user") -> Path | None:
     """Forget a bundle that was added; return the settings file, `None` where it was not added in that scope.
 
     Raises:
@@ -130,7 +130,7 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
             yield _ACTIVE, None
         yield (*ADDED, name), None
 
-    path = revise(scope, without, places)
+    path = revise(scope, without, dirs)
     if removed:
         return path
     return None

@@ -147,7 +147,7 @@ def choose_profile(
         return None
     chain = follow(library, *everywhere, *filter(None, [chosen]))
     if not chosen:
-        path = library.places.home / "profile.md"
+        path = library.dirs.home / "profile.md"
         # Bundles of every session are laid under something: without a profile, under
         # what is installed.
         chain.files.append(ProfileFile(path=path, level="bundled", plan=default()))
@@ -222,9 +222,9 @@ def _instruction(chain: Chain) -> tuple[str, Path]:
     The body of a profile is its own; that of a bundle holds until another has one.
     """
     bundles, profiles = chain.of("bundle"), chain.of("profile")
-    told = [*(file for file in bundles if file.body)][-1:] + profiles[-1:]
-    *_, last = chain.files[-1], *told
-    parts = filter(None, (chain.mentions(), *(file.body for file in told)))
+    speaking = [*(file for file in bundles if file.body)][-1:] + profiles[-1:]
+    *_, last = chain.files[-1], *speaking
+    parts = filter(None, (chain.mentions(), *(file.body for file in speaking)))
     return "\n\n".join(parts), last.path.parent
 
 

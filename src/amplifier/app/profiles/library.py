@@ -19,7 +19,7 @@ from amplifier.app.definitions import (
     of_project,
     of_user,
 )
-from amplifier.app.directories import FOLDER, Places, is_below
+from amplifier.app.directories import FOLDER, AppDirs, is_below
 from amplifier.app.profiles.documents import Kind, ProfileFile, parse_file
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.settings import Settings, load_settings
@@ -66,7 +66,7 @@ class ProfileLibrary:
     follow, then the bundles that were added.
 
     Args:
-        places: where they stand.
+        dirs: where they stand.
         project: what of the project's folder may be used.
         collections: the collections there are.
         settings: name the bundles that were added; default those of the places.
@@ -74,7 +74,7 @@ class ProfileLibrary:
             never one that was not pinned.
     """
 
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     collections: CollectionLibrary
     _settings: Settings | None = None
@@ -82,18 +82,18 @@ class ProfileLibrary:
 
     @classmethod
     def of(
-        cls, places: Places, opens: Callable[[GitLocation], Path] | None = None
+        cls, dirs: AppDirs, opens: Callable[[GitLocation], Path] | None = None
     ) -> ProfileLibrary:
         """Make the library of a working directory."""
-        project = ProjectFiles(places)
-        return cls(places, project, CollectionLibrary(places, project), opens=opens)
+        project = ProjectFiles(dirs)
+        return cls(dirs, project, CollectionLibrary(dirs, project), opens=opens)
 
     @property
     def settings(self) -> Settings:
         """The settings that hold."""
         # Profiles are found without them, also where a file of settings is damaged.
         if self._settings is None:
-            self._settings = load_settings(self.places, project=self.project)
+            self._settings = load_settings(self.dirs, project=self.project)
         return self._settings
 
     @property
@@ -144,7 +144,7 @@ class ProfileLibrary:
                 trusted it.
         """
         if is_address(name, kind):
-            base = beside.path.parent if beside else self.places.working_dir
+            base = beside.path.parent if beside else self.dirs.working_dir
             return self.open(name, kind, base)
         files = self._in_collection if ":" in name else self._named
         is_itself = False
@@ -231,7 +231,7 @@ class ProfileLibrary:
         folder, patterns = f"{kind}s", _PATTERNS[kind]
         for file in chain(
             of_project(self.project, _TRUSTED, f"{FOLDER}/{folder}"),
-            of_user(self.places.home, _TRUSTED, folder, *patterns),
+            of_user(self.dirs.home, _TRUSTED, folder, *patterns),
             of_collections(self.collections, folder, *patterns),
         ):
             name = _NAMES[kind](file)
@@ -288,7 +288,7 @@ class ProfileLibrary:
     def _fetched(self, location: GitLocation) -> Path:
         if self.opens is not None:
             return self.opens(location)
-        cache = SourceCache.of(self.places)
+        cache = SourceCache.of(self.dirs)
         # Starting a session must not fetch: what runs is what the person saw when it
         # was pinned.
         if cache.pins.find(str(location)) is None:
@@ -299,7 +299,7 @@ class ProfileLibrary:
 
 def create_profile_loader() -> ProfileLibrary:
     """Make the library of the working directory of the process."""
-    return ProfileLibrary.of(Places.find())
+    return ProfileLibrary.of(AppDirs.find())
 
 
 def refused(kind: Kind, name: str, problem: str) -> ConfigError:

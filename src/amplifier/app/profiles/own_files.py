@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.profiles.documents import parse_file
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.profiles.selection import active_profile
@@ -36,7 +36,7 @@ You help with the work in this folder. Say what you did and how you checked it.
 
 
 def new_profile(
-    places: Places,
+    dirs: AppDirs,
     name: str,
     *,
     scope: str = "user",
@@ -46,7 +46,7 @@ def new_profile(
     """Write a profile and return its file.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         name: what it is called.
         scope: `project` or `user`.
         extends: the profile that it builds on, which must be there.
@@ -57,29 +57,29 @@ def new_profile(
         AmplifierError: the name is none for a file, the scope has no folder here, or others wrote the project's.
         OSError: it cannot be written.
     """
-    path = _path(places, name, scope)
+    path = _path(dirs, name, scope)
     if path.exists():
-        told = f"{path} is there already; 'amplifier profile edit {name}' changes it"
-        raise ConfigError.of(name, told, subject="new profile")
+        message = f"{path} is there already; 'amplifier profile edit {name}' changes it"
+        raise ConfigError.of(name, message, subject="new profile")
     if extends is not None:
-        ProfileLibrary.of(places).find(extends)
+        ProfileLibrary.of(dirs).find(extends)
     # JSON is YAML: no text that a person gives can end its line.
     text = _TEMPLATE.format(
         name=json.dumps(name),
         description=json.dumps(description, ensure_ascii=False),
         extends="" if extends is None else f"  extends: {json.dumps(extends)}\n",
     )
-    _write(places, path, scope, text)
+    _write(dirs, path, scope, text)
     return path
 
 
 def edit_profile(
-    places: Places, name: str, editor: Callable[[str], str | None], *, scope: str
+    dirs: AppDirs, name: str, editor: Callable[[str], str | None], *, scope: str
 ) -> Path | None:
     """Let a person edit a profile of theirs, keep what is sound, and return the file; `None` where nothing changed.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         name: what it is called.
         editor: shows a text and returns what became of it; `None` for no change.
         scope: `project` or `user`.
@@ -89,8 +89,8 @@ def edit_profile(
         AmplifierError: the scope has no folder here, or others wrote the project's.
         OSError: it cannot be read or written.
     """
-    path = _existing(places, name, scope)
-    with _trusted(places, path, scope):
+    path = _existing(dirs, name, scope)
+    with _trusted(dirs, path, scope):
         before = read_text(path)
     after = editor(before)
     if after is None or after == before:
@@ -99,15 +99,15 @@ def edit_profile(
         raise AmplifierError(
             f"{path} was changed while it was edited, and stays as it is now; edit it again"
         )
-    _write(places, path, scope, after)
+    _write(dirs, path, scope, after)
     return path
 
 
-def remove_profile(places: Places, name: str, *, scope: str) -> Path:
+def remove_profile(dirs: AppDirs, name: str, *, scope: str) -> Path:
     """Delete a profile of a person's and return where its file stood.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         name: what it is called.
         scope: `project` or `user`.
 
@@ -116,31 +116,31 @@ def remove_profile(places: Places, name: str, *, scope: str) -> Path:
         AmplifierError: the scope has no folder here, or others wrote the project's.
         OSError: it cannot be removed.
     """
-    path = _existing(places, name, scope)
-    if active_profile(load_settings(places)) == name:
-        told = "new sessions are made of it; 'amplifier profile reset' or 'profile use' chooses another first"
-        raise ConfigError.of(name, told, subject="choice of a profile")
-    with _trusted(places, path, scope):
+    path = _existing(dirs, name, scope)
+    if active_profile(load_settings(dirs)) == name:
+        problem = "new sessions are made of it; 'amplifier profile reset' or 'profile use' chooses another first"
+        raise ConfigError.of(name, problem, subject="choice of a profile")
+    with _trusted(dirs, path, scope):
         path.unlink()
     return path
 
 
-def _existing(places: Places, name: str, scope: str) -> Path:
-    path = _path(places, name, scope)
+def _existing(dirs: AppDirs, name: str, scope: str) -> Path:
+    path = _path(dirs, name, scope)
     if path.is_file():
         return path
-    told = f"there is no {path}"
-    if name in ProfileLibrary.of(places).names():
-        told += f"; the profile of this name is not yours: 'amplifier profile new NAME --extends {name}' makes one"
-    raise ConfigError.of(name, told, subject="choice of a profile")
+    problem = f"there is no {path}"
+    if name in ProfileLibrary.of(dirs).names():
+        problem += f"; the profile of this name is not yours: 'amplifier profile new NAME --extends {name}' makes one"
+    raise ConfigError.of(name, problem, subject="choice of a profile")
 
 
-def _path(places: Places, name: str, scope: str) -> Path:
+def _path(dirs: AppDirs, name: str, scope: str) -> Path:
     if not _NAME.fullmatch(name):
         raise AmplifierError(
             f"{name!r} is no name for a profile of your own: letters, digits, '.', '_' and '-', at most 64"
         )
-    folder = places.home if scope == "user" else places.project
+    folder = dirs.home if scope == "user" else dirs.project
     if folder is None:
         raise AmplifierError(
             f"There is no scope {scope!r} here, in your home folder; use --scope user"
@@ -148,19 +148,19 @@ def _path(places: Places, name: str, scope: str) -> Path:
     return folder / _KIND / f"{name}.md"
 
 
-def _write(places: Places, path: Path, scope: str, text: str) -> None:
+def _write(dirs: AppDirs, path: Path, scope: str, text: str) -> None:
     parse_file(text.encode(), kind="profile", path=path, level=scope, name=path.stem)
-    with _trusted(places, path, scope):
+    with _trusted(dirs, path, scope):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_private(path, text.encode())
 
 
-def _trusted(places: Places, path: Path, scope: str) -> AbstractContextManager[None]:
+def _trusted(dirs: AppDirs, path: Path, scope: str) -> AbstractContextManager[None]:
     """Keep a project's profiles trusted while one is changed, where that is a project's."""
     if scope != "project":
-        return trust_again(places, _KIND, [])
+        return trust_again(dirs, _KIND, [])
     # A folder that is made for it is the person's doing too.
     changed = f"{FOLDER}/{_KIND}"
     if path.parent.exists():
         changed += f"/{path.name}"
-    return trust_again(places, _KIND, [changed])
+    return trust_again(dirs, _KIND, [changed])

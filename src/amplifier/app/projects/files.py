@@ -9,10 +9,15 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import FOLDER, Places, is_below
+from amplifier.app.directories import FOLDER, AppDirs, is_below
 from amplifier.app.plan_entries import named_modules
 from amplifier_kit.files.documents import read_text
-from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
+from amplifier_kit.trust import (
+    PROJECT_FILES,
+    TrustDecision,
+    TrustStore,
+    evaluate_project,
+)
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -42,21 +47,21 @@ _READERS: Final[Mapping[str, str]] = {
 """The module that reads each kind of a project's files; the kinds that are not here are the application's."""
 
 
-def items_of(places: Places, kind: str) -> tuple[str, ...]:
+def items_of(dirs: AppDirs, kind: str) -> tuple[str, ...]:
     """Return the paths below a project's folder of its files of a kind, those of the working directory included.
 
     Args:
-        places: where the project is.
+        dirs: where the project is.
         kind: see `PROJECT_FILES`.
     """
     if kind != INSTRUCTIONS:
         return PROJECT_FILES[kind]
     below: tuple[str, ...] = ()
-    if places.working_dir.is_relative_to(places.root):
-        below = places.working_dir.relative_to(places.root).parts
-    folders = [places.root.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
+    if dirs.working_dir.is_relative_to(dirs.root):
+        below = dirs.working_dir.relative_to(dirs.root).parts
+    folders = [dirs.root.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
     return tuple(
-        os.path.relpath(folder / name_in(folder), places.root) for folder in folders
+        os.path.relpath(folder / name_in(folder), dirs.root) for folder in folders
     )
 
 
@@ -82,28 +87,28 @@ class ProjectFiles:
     """What a project brings along, by kind; see `PROJECT_FILES`. Each kind is evaluated once.
 
     Args:
-        places: where the project is.
+        dirs: where the project is.
         store: what was trusted; default the person's own.
     """
 
-    places: Places
+    dirs: AppDirs
     store: TrustStore = attrs.field(factory=TrustStore.in_home)
     _decisions: dict[str, TrustDecision] = attrs.field(factory=dict, init=False)
 
-    def judge(self, kind: str) -> TrustDecision | None:
+    def evaluate(self, kind: str) -> TrustDecision | None:
         """Return whether the files of a kind may be used; `None` where the person's own folder is the project's."""
-        if self.places.project is None:
+        if self.dirs.project is None:
             return None
         if kind not in self._decisions:
-            items = items_of(self.places, kind)
-            self._decisions[kind] = judge_project(
-                self.store, self.places.root, kind, items
+            items = items_of(self.dirs, kind)
+            self._decisions[kind] = evaluate_project(
+                self.store, self.dirs.root, kind, items
             )
         return self._decisions[kind]
 
     def contents(self, kind: str) -> Mapping[str, bytes]:
         """Return the trusted files of a kind by their paths below the project; use these bytes, not the files."""
-        decision = self.judge(kind)
+        decision = self.evaluate(kind)
         if decision is not None and decision.trusted:
             return decision.contents
         return {}
@@ -114,24 +119,24 @@ class ProjectFiles:
         They are there to know the names that they claim, so that no other file takes one of these unnoticed. Of files
         that cannot be read for certain only the paths are known.
         """
-        decision = self.judge(kind)
+        decision = self.evaluate(kind)
         if decision is None or decision.trusted:
             return {}
         return decision.contents or dict.fromkeys(self._listed(kind), b"")
 
     def lost(self, kind: str) -> str:
         """Say how the files of a kind are other than a person trusted; nothing where they never did."""
-        decision = self.judge(kind)
+        decision = self.evaluate(kind)
         if decision is None:
             return ""
         return self.store.lost(decision)
 
     def refusal(self, kind: str, path: Path | str) -> str:
         """Say why a name cannot be used that a file which nobody trusted claims, and what helps."""
-        decision, reason = self.judge(kind), ""
+        decision, reason = self.evaluate(kind), ""
         if decision is not None:
             reason = f" ({decision.reason})"
-        place = os.path.relpath(path, self.places.root)
+        place = os.path.relpath(path, self.dirs.root)
         return (
             f"{place} in this folder has this name, and is not trusted{reason}; look at it and run 'amplifier trust',"
             " or use another name"
@@ -140,12 +145,12 @@ class ProjectFiles:
     def _listed(self, kind: str) -> Iterator[str]:
         """Yield the paths of a kind's files; links are not followed."""
         for item in PROJECT_FILES[kind]:
-            top = self.places.root / item
+            top = self.dirs.root / item
             if top.is_file():
                 yield item
             for folder, _, names in os.walk(top):
                 yield from (
-                    os.path.relpath(os.path.join(folder, name), self.places.root)
+                    os.path.relpath(os.path.join(folder, name), self.dirs.root)
                     for name in names
                 )
 
@@ -167,14 +172,14 @@ class ProjectFiles:
 
     def explain(self, kind: str) -> str:
         """Say why files of a kind are not used, and what helps; nothing where they are, or there are none."""
-        decision = self.judge(kind)
+        decision = self.evaluate(kind)
         if decision is None or decision.trusted:
             return ""
         return f"{decision.reason}; look at what the project brings and run 'amplifier trust'"
 
     def owns(self, path: Path) -> bool:
         """Whether a path leads into the folder of the project's own files."""
-        return self.places.project is not None and is_below(path, self.places.project)
+        return self.dirs.project is not None and is_below(path, self.dirs.project)
 
     def read(self, kind: str, path: Path) -> bytes:
         """Return a file; of those in the project's own folder, what was trusted.
@@ -184,11 +189,11 @@ class ProjectFiles:
         """
         if not self.owns(path):
             return read_text(path).encode()
-        data = self.contents(kind).get(os.path.relpath(path, self.places.root))
+        data = self.contents(kind).get(os.path.relpath(path, self.dirs.root))
         if data is None:
             problem = "it is not among what may be used of this folder"
-            if told := self.explain(kind):
-                problem += f" ({told})"
+            if withheld := self.explain(kind):
+                problem += f" ({withheld})"
             raise ConfigError.of(str(path), problem, subject="files of the project")
         return data
 
@@ -202,7 +207,7 @@ class ProjectFiles:
         Raises:
             ConfigError: says where it would have to stand.
         """
-        is_of_project = is_below(other, self.places.root)
+        is_of_project = is_below(other, self.dirs.root)
         if self.owns(path) and is_of_project and not self.owns(other):
             problem = (
                 f"a file of the project must stand in its folder {FOLDER} to be trusted"

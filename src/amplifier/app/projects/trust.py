@@ -7,17 +7,29 @@ from contextlib import contextmanager, suppress
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.projects.files import INSTRUCTIONS, items_of, present_items
-from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
+from amplifier_kit.trust import (
+    PROJECT_FILES,
+    TrustDecision,
+    TrustStore,
+    evaluate_project,
+)
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Brought", "BroughtFile", "grant", "look", "revoke", "trust_again"]
+__all__ = [
+    "ContributedFile",
+    "ProjectContribution",
+    "grant",
+    "look",
+    "revoke",
+    "trust_again",
+]
 
 
 @attrs.frozen(kw_only=True)
-class BroughtFile:
+class ContributedFile:
     """A file: its path below the project, its size in bytes, and whether it changed since it was trusted."""
 
     name: str
@@ -26,17 +38,17 @@ class BroughtFile:
 
 
 @attrs.frozen(kw_only=True)
-class Brought:
+class ProjectContribution:
     """What a project brings of one kind, and whether it may be used."""
 
     decision: TrustDecision
 
     @property
-    def files(self) -> tuple[BroughtFile, ...]:
+    def files(self) -> tuple[ContributedFile, ...]:
         """Its files, sorted by name."""
         changed = self.decision.changed
         return tuple(
-            BroughtFile(name=name, size=len(content), is_changed=name in changed)
+            ContributedFile(name=name, size=len(content), is_changed=name in changed)
             for name, content in sorted(self.decision.contents.items())
         )
 
@@ -55,7 +67,7 @@ class Brought:
         }
 
 
-def look(kinds: Collection[str] = ()) -> list[Brought]:
+def look(kinds: Collection[str] = ()) -> list[ProjectContribution]:
     """Return what the project of the working directory brings along, by kind; nothing where it brings nothing.
 
     Args:
@@ -64,21 +76,21 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
     Raises:
         ConfigError: there is no such kind.
     """
-    places, store, wanted = Places.find(), TrustStore.in_home(), _checked(kinds)
-    if places.project is None:
+    dirs, store, wanted = AppDirs.find(), TrustStore.in_home(), _checked(kinds)
+    if dirs.project is None:
         return []
     found = (
-        judge_project(store, places.root, kind, _items(store, places, kind))
+        evaluate_project(store, dirs.root, kind, _items(store, dirs, kind))
         for kind in wanted
     )
     return [
-        Brought(decision=decision)
+        ProjectContribution(decision=decision)
         for decision in found
         if not decision.trusted or any(present_items(decision))
     ]
 
 
-def grant(brought: Brought) -> None:
+def grant(brought: ProjectContribution) -> None:
     """Trust what was shown, as it was then.
 
     Raises:
@@ -98,18 +110,18 @@ def revoke(kinds: Collection[str] = ()) -> list[str]:
     Raises:
         ConfigError: there is no such kind.
     """
-    places, store = Places.find(), TrustStore.in_home()
-    return [kind for kind in _checked(kinds) if store.revoke(places.root, kind)]
+    dirs, store = AppDirs.find(), TrustStore.in_home()
+    return [kind for kind in _checked(kinds) if store.revoke(dirs.root, kind)]
 
 
 @contextmanager
-def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator[None]:
+def trust_again(dirs: AppDirs, kind: str, changed: Collection[str]) -> Iterator[None]:
     """Trust what a project brings of one kind as the block leaves it, where it was trusted before.
 
     What else changed meanwhile was not the person's doing and has to be shown anew.
 
     Args:
-        places: where the project is.
+        dirs: where the project is.
         kind: see `PROJECT_FILES`.
         changed: the files and folders that the block changes, below the project; with none this does nothing.
 
@@ -120,7 +132,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
         return
     store = TrustStore.in_home()
-    before = judge_project(store, places.root, kind, _items(store, places, kind))
+    before = evaluate_project(store, dirs.root, kind, _items(store, dirs, kind))
     if not before.trusted:
         raise AmplifierError(
             f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'"
@@ -129,7 +141,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
     finally:
         # Also when the block failed: it may have changed files before it did.
-        after = judge_project(store, places.root, kind, _items(store, places, kind))
+        after = evaluate_project(store, dirs.root, kind, _items(store, dirs, kind))
         # Where nothing is left there is nothing to trust, but what was trusted is not missing.
         is_other = dict(before.items) != dict(after.items)
         is_own = not _changed_by_others(before, after, changed)
@@ -155,14 +167,14 @@ def _changed_by_others(
     return any(before.items.get(name) != after.items.get(name) for name in others)
 
 
-def _items(store: TrustStore, places: Places, kind: str) -> tuple[str, ...]:
+def _items(store: TrustStore, dirs: AppDirs, kind: str) -> tuple[str, ...]:
     """Return what is evaluated of a kind; what was trusted in other folders of the project stays trusted."""
-    items = items_of(places, kind)
+    items = items_of(dirs, kind)
     if kind != INSTRUCTIONS:
         return items
     # a damaged store is reported where it decides
     with suppress(OSError, ValueError):
-        grant = store.of_folder(places.root).get(kind)
+        grant = store.of_folder(dirs.root).get(kind)
         if grant is not None:
             return tuple(dict.fromkeys((*items, *grant.items)))
     return items

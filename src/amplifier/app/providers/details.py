@@ -186,8 +186,8 @@ async def _look_at(
 
 def _text(error: Exception) -> str:
     match error:
-        case ConfigError(in_one_line=told) | ModuleError(reason=told):
-            return told
+        case ConfigError(in_one_line=text) | ModuleError(reason=text):
+            return text
         case AmplifierError():
             return str(error)
         case _:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plan_entries import entries
 from amplifier.app.plans.base_plans import (
     PlanOptions,
@@ -81,23 +81,23 @@ class Survey:
     problem: ConfigError | None = None
 
 
-def survey_providers(places: Places, installed: Sequence[str] | None = None) -> Survey:
+def survey_providers(dirs: AppDirs, installed: Sequence[str] | None = None) -> Survey:
     """Look at the providers of a working directory; the person's secrets are in the environment afterwards.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         installed: the ids of the modules that can be mounted; default what this interpreter has.
 
     Raises:
         ConfigError: a file of settings has problems.
         PrivateFileError: others may have written the file of secrets, or it is damaged.
     """
-    keys = load_keys(SecretStore.of(places))
+    keys = load_keys(SecretStore.of(dirs))
     problem: ConfigError | None = None
     try:
-        composition = compose(PlanOptions(), places, installed=installed, fill=False)
+        composition = compose(PlanOptions(), dirs, installed=installed, fill=False)
     except ConfigError as error:
-        composition, problem = bare_composition(places), error
+        composition, problem = bare_composition(dirs), error
     entries = list_entries(composition, installed)
     return Survey(
         composition=composition, entries=tuple(entries), keys=keys, problem=problem
@@ -112,12 +112,12 @@ def load_keys(store: SecretStore) -> dict[str, KeySource]:
     """
     # Before they enter the environment, where they could not be distinguished from what
     # was set.
-    kept = store.names()
+    names = store.names()
     before: dict[str, KeySource] = {
         name: "environment" for name, value in os.environ.items() if value
     }
     entered = store.enter()
-    return {**before, **{name: kept[name] for name in entered}}
+    return {**before, **{name: names[name] for name in entered}}
 
 
 def list_entries(

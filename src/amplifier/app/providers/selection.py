@@ -65,7 +65,7 @@ async def use_provider(
         yield ("config", "active"), entry.name
 
     return state, await to_thread.run_sync(
-        partial(revise, scope, chosen, survey.composition.places)
+        partial(revise, scope, chosen, survey.composition.dirs)
     )
 
 

@@ -136,8 +136,8 @@ class CallQuestions:
                 {"arguments": arguments, "agents": agents, "schema": schema}
             )
         except (TypeError, ValueError) as error:
-            told = f"what it asks about has no JSON form: {error}"
-            raise ApprovalUnavailableError(told) from error
+            problem = f"what it asks about has no JSON form: {error}"
+            raise ApprovalUnavailableError(problem) from error
         copied: JSONObject = {**json.loads(text), "prompt": prompt}
         shown = redactor_of(self.coordinator).redact(copied)
         if not isinstance(shown, Mapping):
@@ -155,8 +155,8 @@ class CallQuestions:
         if isinstance(tools, Mapping):
             tool = tools.get(name)
         if tool is None:
-            told = f"the session has no tool {name!r}, so an answer could not be limited to what it is now"
-            raise ApprovalUnavailableError(told)
+            problem = f"the session has no tool {name!r}, so an answer could not be limited to what it is now"
+            raise ApprovalUnavailableError(problem)
         info = ToolInfo.of(tool)
         effects = sorted(info.effects or ())
         return digest([info.name, info.description, info.input_schema, effects])

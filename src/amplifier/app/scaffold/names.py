@@ -112,12 +112,12 @@ def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A00
     plain = re.sub(r"[\s_-]+", "-", name.strip().lower()).removeprefix(_DISTRIBUTION)
     begins = {**{prefix: kind for kind, prefix in PREFIXES.items()}, **_ALSO}
     prefix = next((prefix for prefix in begins if plain.startswith(prefix)), "")
-    told = begins.get(prefix)
-    if type is None and told is None:
+    expected = begins.get(prefix)
+    if type is None and expected is None:
         problem = f"{name!r} begins with no type; say which it is: {known}"
         raise _refuse("type", problem)
-    if type is not None and told not in (None, type):
-        problem = f"{name!r} begins like a {told}, but the type is {type}; leave its beginning out"
+    if type is not None and expected not in (None, type):
+        problem = f"{name!r} begins like a {expected}, but the type is {type}; leave its beginning out"
         raise _refuse("name", problem)
     word = plain.removeprefix(prefix)
     if not _WORDS.fullmatch(word) or len(word) > _MAX_LENGTH:
@@ -126,7 +126,7 @@ def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A00
         raise _refuse("name", problem)
     if keyword.iskeyword(word):
         raise _refuse("name", f"{word!r} is a word of Python's own; choose another")
-    return ModuleNames(type=type or str(told), word=word)
+    return ModuleNames(type=type or str(expected), word=word)
 
 
 def _refuse(path: str, message: str) -> ConfigError:

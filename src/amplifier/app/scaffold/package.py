@@ -49,15 +49,15 @@ def make_module(name: str, type: str | None = None, *, parent: Path) -> NewModul
     names = name_module(name, type)
     folder = parent / names.distribution
     if os.path.lexists(folder):
-        told = "exists; choose another name, or another place with --path"
-        raise _refuse(f"{str(folder)!r} {told}")
+        problem = "exists; choose another name, or another place with --path"
+        raise _refuse(f"{str(folder)!r} {problem}")
     texts = dict(_render(names))
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _write(folder, texts)
     except OSError as error:
-        told = f"cannot be written: {error.strerror or error}"
-        raise _refuse(f"{str(folder)!r} {told}") from error
+        problem = f"cannot be written: {error.strerror or error}"
+        raise _refuse(f"{str(folder)!r} {problem}") from error
     return NewModule(names=names, folder=folder, files=tuple(sorted(texts)))
 
 

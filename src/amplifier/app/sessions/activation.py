@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.profiles.selection import BUNDLE, active_profile
 from amplifier.app.sessions.composition import compose
@@ -34,13 +34,13 @@ class ProfileChoice:
     holds: bool
 
 
-def activate(name: str, scope: str, places: Places) -> ProfileChoice:
+def activate(name: str, scope: str, dirs: AppDirs) -> ProfileChoice:
     """Use a profile or bundle for new sessions; the function blocks.
 
     Args:
         name: the profile, or `bundle:` and the bundle.
         scope: whose settings are changed: what it chose before is replaced.
-        places: where the files stand.
+        dirs: where the files stand.
 
     Raises:
         ConfigError: it is not sound; nothing has changed.
@@ -53,11 +53,11 @@ def activate(name: str, scope: str, places: Places) -> ProfileChoice:
     name = name.removeprefix(BUNDLE)
     if name.startswith((".", "~")):
         # The name must mean the same wherever a session begins.
-        name = os.path.normpath(places.working_dir / os.path.expanduser(name))
-    compose(PlanOptions(profile=f"{prefix}{name}"), places, fill=False)
+        name = os.path.normpath(dirs.working_dir / os.path.expanduser(name))
+    compose(PlanOptions(profile=f"{prefix}{name}"), dirs, fill=False)
     changes: list[tuple[Key, JSONValue]] = [(("bundle", "active"), name)]
     if not prefix:  # a bundle wins over a profile of the same scope
         changes = [(("bundle", "active"), None), (("profile", "active"), name)]
-    path = revise(scope, lambda _: changes, places)
-    holds = active_profile(load_settings(places)) == f"{prefix}{name}"
+    path = revise(scope, lambda _: changes, dirs)
+    holds = active_profile(load_settings(dirs)) == f"{prefix}{name}"
     return ProfileChoice(name=name, path=path, holds=holds)

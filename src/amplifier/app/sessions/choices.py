@@ -12,7 +12,7 @@ from amplifier.app.store.reader import read_history
 from amplifier.app.store.search import search_sessions
 from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession
-from amplifier.app.text.message_visibility import told
+from amplifier.app.text.message_visibility import visible_texts
 from amplifier_kit.terminal import one_line, visible
 from amplifier_sdk.errors import AmplifierError
 
@@ -75,4 +75,6 @@ class SessionChoices:
             messages = read_history(session.folder).messages
         except (AmplifierError, OSError) as error:
             return one_line(str(error), 500)
-        return visible("\n\n".join(told(messages[-_PREVIEW_MESSAGES:], "user")))
+        return visible(
+            "\n\n".join(visible_texts(messages[-_PREVIEW_MESSAGES:], "user"))
+        )

@@ -13,7 +13,7 @@ import attrs
 from amplifier.app.agents.library import AgentLibrary
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.definitions import InvalidFile
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import (
     DEFAULT_PROVIDER,
     PlanOptions,
@@ -59,7 +59,7 @@ class Composition:
         profile_plan: the part of it that the profile says.
         base_plan: the plan of the profile and of what is installed, before settings and choices.
         settings: the settings that hold.
-        places: where the files stand.
+        dirs: where the files stand.
         project: what of the project's folder was used, and what was withheld.
         collections: the collections there are.
         profile: the profile, where one was chosen.
@@ -81,7 +81,7 @@ class Composition:
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
     profile_plan: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     base_plan: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
-    places: Places
+    dirs: AppDirs
     project: ProjectFiles
     collections: CollectionLibrary
     settings: Settings = attrs.field(factory=Settings)
@@ -120,33 +120,33 @@ class Composition:
 
 
 def bare_composition(
-    places: Places, *, session: Path | None = None, project: ProjectFiles | None = None
+    dirs: AppDirs, *, session: Path | None = None, project: ProjectFiles | None = None
 ) -> Composition:
     """Say that a session is made of nothing; for those who look at modules where no session can be made.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         session: the folder of a session that has settings of its own.
         project: what of the project's folder may be used.
 
     Raises:
         ConfigError: a file of settings has problems.
     """
-    project = project or ProjectFiles(places)
-    settings = load_settings(places, session=session, project=project)
+    project = project or ProjectFiles(dirs)
+    settings = load_settings(dirs, session=session, project=project)
     return Composition(
         plan={},
         settings=settings,
-        places=places,
+        dirs=dirs,
         project=project,
-        collections=CollectionLibrary(places, project),
+        collections=CollectionLibrary(dirs, project),
         display=display_of(None, settings),
     )
 
 
 def compose(
     options: PlanOptions,
-    places: Places,
+    dirs: AppDirs,
     *,
     installed: Collection[str] | None = None,
     session: Path | None = None,
@@ -159,7 +159,7 @@ def compose(
 
     Args:
         options: what the person chose.
-        places: where the files stand.
+        dirs: where the files stand.
         installed: the ids of the modules that can be mounted; default what this interpreter has.
         session: the folder of a session that has settings of its own.
         project: what of the project's folder may be used.
@@ -168,7 +168,7 @@ def compose(
     Raises:
         ConfigError: a file has problems, or something that is named is missing; names the file and the place.
     """
-    bare = bare_composition(places, session=session, project=project)
+    bare = bare_composition(dirs, session=session, project=project)
     if installed is None:
         installed = installed_modules()
     lasting = options.lasting
@@ -210,10 +210,10 @@ def _of_profile(
         # Then the default one is not needed, nor has it to be installed.
         provider = None
     default = partial(default_plan, installed, provider)
-    places, project, collections = bare.places, bare.project, bare.collections
-    library = ProfileLibrary(places, project, collections, settings)
+    dirs, project, collections = bare.dirs, bare.project, bare.collections
+    library = ProfileLibrary(dirs, project, collections, settings)
     profile = choose_profile(options.profile, library, settings, default)
-    known_agents = AgentLibrary(places, project, collections)
+    known_agents = AgentLibrary(dirs, project, collections)
     if profile is None:
         profile_plan, base_plan = {}, default()
         # The settings come first: an agent of a project may name only modules that the
@@ -339,7 +339,7 @@ def new_record(composition: Composition) -> SessionRecord:
     provider, model = provider_and_model(composition.plan)
     return SessionRecord(
         session_id=str(uuid4()),
-        working_dir=str(composition.places.working_dir),
+        working_dir=str(composition.dirs.working_dir),
         profile=None if profile is None else profile.name or None,
         provider=provider,
         model=model,

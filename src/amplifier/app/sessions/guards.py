@@ -38,10 +38,10 @@ def require_guards(composition: Composition) -> None:
     problems = [
         Problem(
             f"{kind} of this folder",
-            f"{told}; look at it and run 'amplifier trust', or 'amplifier trust revoke {kind}' to work without it",
+            f"{problem}; look at it and run 'amplifier trust', or 'amplifier trust revoke {kind}' to work without it",
         )
         for kind in _kinds_of(composition)
-        if (told := composition.project.lost(kind))
+        if (problem := composition.project.lost(kind))
     ]
     if _has_hooks(composition):
         problems += _lost_plugins()

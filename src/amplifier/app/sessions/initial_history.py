@@ -22,7 +22,7 @@ from amplifier_sdk.redaction import REDACTOR
 if TYPE_CHECKING:
     from amplifier.app.sessions.opened import OpenSession
     from amplifier.app.store.store import ProjectSessions
-    from amplifier.app.store.writer import KeptSession
+    from amplifier.app.store.writer import SessionWriter
 
 __all__ = ["instruct", "restore"]
 
@@ -32,25 +32,25 @@ async def restore(opened: OpenSession, store: ProjectSessions | None) -> None:
 
     A turn that was left until a person answers stays so, until another one begins.
     """
-    kept = opened.kept
-    if kept is None or store is None:
+    writer = opened.writer
+    if writer is None or store is None:
         return
     coordinator = opened.session.coordinator
     if coordinator.get_capability(REDACTOR) is not None:
-        kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
+        writer.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
     if opened.turn is not None and opened.turn.is_begun:
         # the turn is continued: it adds to the history what it did
-        await replace_history(coordinator.context, kept.transcript.messages)
-        opened.mentions.restore(kept.transcript.messages)
+        await replace_history(coordinator.context, writer.transcript.messages)
+        opened.mentions.restore(writer.transcript.messages)
         return
-    if kept.interrupted is not None:
-        kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
-    opened.interrupted = turn = kept.interrupted
+    if writer.interrupted is not None:
+        writer.say_in_doubt(resumable(opened.cut_off, writer.record.session_id))
+    opened.interrupted = turn = writer.interrupted
     if opened.left:
         # whoever answers continues it, unless a prompt comes first
-        kept.journal.before_turn.append(partial(_end_left, opened, kept))
+        writer.journal.before_turn.append(partial(_end_left, opened, writer))
     else:
-        opened.interrupted = await kept.settle()
+        opened.interrupted = await writer.settle()
     context = coordinator.context
     own = [
         message
@@ -59,17 +59,17 @@ async def restore(opened: OpenSession, store: ProjectSessions | None) -> None:
     ]
     # Its own history may be newer, and compacted; only what the journal adds is given
     # to it. But a session of a store that machines share may have been elsewhere since.
-    is_elsewhere = kept.journal.replica is not None and own != kept.messages
-    if kept.messages and (not own or is_elsewhere):
-        await replace_history(context, kept.messages)
+    is_elsewhere = writer.journal.replica is not None and own != writer.messages
+    if writer.messages and (not own or is_elsewhere):
+        await replace_history(context, writer.messages)
     elif turn is not None:
         await _answer(context, turn)
-    opened.mentions.restore(own or kept.messages)
+    opened.mentions.restore(own or writer.messages)
 
 
-async def _end_left(opened: OpenSession, kept: KeptSession) -> None:
+async def _end_left(opened: OpenSession, writer: SessionWriter) -> None:
     with CancelScope(shield=True):
-        await kept.settle()
+        await writer.settle()
     opened.left = ()
 
 
@@ -83,7 +83,7 @@ async def instruct(opened: OpenSession) -> None:
     if composition.reads_instructions:
         opened.instructions = await to_thread.run_sync(
             load_instructions,
-            composition.places,
+            composition.dirs,
             composition.project,
             composition.settings.read().instructions,
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amplifier.app.sessions.opened import OpenSession
-    from amplifier.app.store.writer import KeptSession
+    from amplifier.app.store.writer import SessionWriter
     from amplifier_sdk.media import Prompt
     from amplifier_sdk.stores import SessionStore, StoredQuestion
 
@@ -147,11 +147,11 @@ class LaterTurn:
         """
 
         def made(opened: OpenSession) -> StoredApprovals:
-            assert opened.kept is not None  # else nothing could wait
+            assert opened.writer is not None  # else nothing could wait
             return StoredApprovals(
                 session_id=opened.session.session_id,
                 turn_id=self.turn_id,
-                book=_questions_of(opened.kept),
+                book=_questions_of(opened.writer),
                 coordinator=opened.session.coordinator,
                 shows=shows,
                 is_patient=True,
@@ -166,25 +166,25 @@ class LaterTurn:
         Raises:
             OSError: it was not stored.
         """
-        kept, recorded = opened.kept, opened.turn
-        assert kept is not None
+        writer, recorded = opened.writer, opened.turn
+        assert writer is not None
         if recorded is None or not recorded.is_begun:
-            kept.journal.before_turn.append(partial(self._store, kept.folder))
+            writer.journal.before_turn.append(partial(self._store, writer.folder))
         try:
             yield
         finally:
             # one that was refused leaves the turn that waits
             if not opened.left and not opened.session.is_suspended:
                 with anyio.CancelScope(shield=True):
-                    await self._withdraw(kept)
+                    await self._withdraw(writer)
 
     async def _store(self, folder: Path) -> None:
         content = json.dumps(to_json(attrs.evolve(self, is_begun=True))).encode()
         await to_thread.run_sync(write_private, folder / LATER, content)
 
-    async def _withdraw(self, kept: KeptSession) -> None:
-        await to_thread.run_sync(void_questions, kept.folder, self.turn_id)
-        replica = kept.journal.replica
+    async def _withdraw(self, writer: SessionWriter) -> None:
+        await to_thread.run_sync(void_questions, writer.folder, self.turn_id)
+        replica = writer.journal.replica
         if isinstance(replica, SessionReplica):
             await replica.store.void_questions(replica.lease)
 
@@ -233,9 +233,9 @@ def _read(data: bytes, session_id: str) -> LaterTurn:
     return read_config(LaterTurn, written, subject=subject)
 
 
-def _questions_of(kept: KeptSession) -> QuestionBook:
+def _questions_of(writer: SessionWriter) -> QuestionBook:
     """Return where the questions of an open session stand: in a store of several machines, or in its files."""
-    replica = kept.journal.replica
+    replica = writer.journal.replica
     if isinstance(replica, SessionReplica):
         return LeasedQuestions(replica.store, replica.lease)
-    return FileQuestions(kept.folder)
+    return FileQuestions(writer.folder)

@@ -15,7 +15,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.instructions.files import Instructions
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.plans.base_plans import provider_and_model, set_loop
@@ -36,7 +36,7 @@ from amplifier.app.store.shared import LeasedSessions
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_metadata
-from amplifier.app.store.writer import KeptSession
+from amplifier.app.store.writer import SessionWriter
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by, report
 from amplifier.kernel.sessions.history import replace_history
@@ -73,7 +73,7 @@ class OpenSession:
         session: the session itself.
         composition: what it is made of.
         mentions: finds and loads what prompts mention.
-        kept: where it is stored; `None` where it is not.
+        writer: where it is stored; `None` where it is not.
         store: where the others are that belong to it; likewise.
         interrupted: the turn that was running when the program ended last.
         cut_off: the sessions that came of it and were running then.
@@ -86,7 +86,7 @@ class OpenSession:
     session: AmplifierSession
     composition: Composition
     mentions: SessionMentions
-    kept: KeptSession | None = None
+    writer: SessionWriter | None = None
     store: ProjectSessions | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
@@ -133,10 +133,10 @@ class OpenSession:
         """
         recorded, self.turn = self.turn, None
         text = prompt_text(prompt)
-        if self.kept is not None:
+        if self.writer is not None:
             # Before the turn: a session that is killed in it is still found by its
             # prompt.
-            await self.kept.note_prompt(text)
+            await self.writer.note_prompt(text)
         self.mentions.expect(text, text if typed is None else typed, written)
         turn: AbstractAsyncContextManager[TurnEvents]
         if schema is None:
@@ -169,10 +169,10 @@ class OpenSession:
                 await function()
             finally:
                 # the end of a turn that runs stores it as well
-                if self.kept is not None and not self.session.is_busy:
+                if self.writer is not None and not self.session.is_busy:
                     with anyio.CancelScope(shield=True):
                         spent = self.session.spending.to_dict()
-                        await self.kept.note_spending(spent)
+                        await self.writer.note_spending(spent)
 
         return self.session.background(work, name=name)
 
@@ -204,11 +204,11 @@ class OpenSession:
         Raises:
             OSError: it could not be stored.
         """
-        if self.kept is None:
+        if self.writer is None:
             return
         recorded = await to_thread.run_sync(describe_composition, self.composition)
         provider, model = provider_and_model(self.composition.plan)
-        await self.kept.record_composition(
+        await self.writer.record_composition(
             recorded,
             provider=provider,
             model=model,
@@ -230,22 +230,24 @@ class OpenSession:
         # be shown again.
         self.mentions.forget()
         self.mentions.restore(messages)
-        kept = self.kept
-        if kept is None:
+        writer = self.writer
+        if writer is None:
             return
         said = [message for message in messages if message.get("role") != "system"]
-        await kept.transcript.store(kept.transcript.last_turn or "", said, kept.clean)
-        await kept.write(attrs.evolve(kept.record, turn_count=turns))
+        await writer.transcript.store(
+            writer.transcript.last_turn or "", said, writer.clean
+        )
+        await writer.write(attrs.evolve(writer.record, turn_count=turns))
 
     async def _store(self) -> None:
         """Store the history, also when the turn was cancelled."""
-        if self.kept is None:
+        if self.writer is None:
             return
         # A cancelled turn leaves messages too; resumed without them, the model would
         # not know of its own calls.
         with anyio.CancelScope(shield=True):
             messages = await self.session.coordinator.context.get_messages()
-            await self.kept.note_turn(
+            await self.writer.note_turn(
                 messages, spending=self.session.spending.to_dict()
             )
 
@@ -296,14 +298,16 @@ async def open_session(
     await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
     async with AsyncExitStack() as stack:
-        kept = None
+        writer = None
         if store is not None:
-            kept = await stack.enter_async_context(_stored(composition, record, store))
+            writer = await stack.enter_async_context(
+                _stored(composition, record, store)
+            )
         opened = await _made(
             composition,
             record,
             store,
-            kept,
+            writer,
             approval=approval,
             display=display,
             turn_id=turn_id,
@@ -334,34 +338,34 @@ async def _made(
     composition: Composition,
     record: SessionRecord,
     store: ProjectSessions | None,
-    kept: KeptSession | None,
+    writer: SessionWriter | None,
     *,
     approval: ApprovalSystem | None,
     display: DisplaySystem | None,
     turn_id: str | None,
 ) -> OpenSession:
     """Make a session, without its modules, of what it is made of and what is stored of it."""
-    recorded = _recorded(kept, turn_id)
-    before, cut_off = await _account(store, kept, recorded)
+    recorded = _recorded(writer, turn_id)
+    before, cut_off = await _account(store, writer, recorded)
     session = AmplifierSession(
         composition.plan,
         session_id=record.session_id,
         parent_id=record.parent_id,
         approval_system=approval,
         display_system=display,
-        is_resumed=_has_history(kept),
+        is_resumed=_has_history(writer),
         spent=before,
     )
     return OpenSession(
         session,
         composition,
         _mentions(composition),
-        kept,
+        writer,
         store,
         cut_off=cut_off,
         turn=recorded,
-        has_turn=_has_ended(kept, turn_id),
-        left=await _left(kept, recorded),
+        has_turn=_has_ended(writer, turn_id),
+        left=await _left(writer, recorded),
         spent_before=before,
     )
 
@@ -371,15 +375,15 @@ async def _begin_with_history(opened: OpenSession) -> None:
     # one that was stored.
     await restore(opened, opened.store)
     await instruct(opened)
-    if opened.kept is not None:
-        await opened.kept.describe(describe(opened.composition))
+    if opened.writer is not None:
+        await opened.writer.describe(describe(opened.composition))
         await opened.record_composition()
 
 
 @asynccontextmanager
 async def _stored(
     composition: Composition, record: SessionRecord, store: ProjectSessions
-) -> AsyncIterator[KeptSession]:
+) -> AsyncIterator[SessionWriter]:
     """Hold a session open where it is stored: locked, and guarded no less than it was."""
     durability: Durability
     if composition.settings.read().sessions.durability == "sync":
@@ -390,79 +394,81 @@ async def _stored(
         # First on the stack, so that it runs last: the session must be closed and
         # unlocked before it can be deleted.
         stack.push_async_callback(_forget_unused, store, record.session_id)
-        kept = await stack.enter_async_context(
+        writer = await stack.enter_async_context(
             store.open(record, durability=durability)
         )
         if not isinstance(store, LeasedSessions):
-            await to_thread.run_sync(_require_unserved, kept.record, composition.places)
+            await to_thread.run_sync(_require_unserved, writer.record, composition.dirs)
         # Nobody else can change what is recorded now: the session is locked.
         await to_thread.run_sync(
-            require_recorded_guards, composition, store, kept.record
+            require_recorded_guards, composition, store, writer.record
         )
-        yield kept
+        yield writer
 
 
-def _has_history(kept: KeptSession | None) -> bool:
-    return kept is not None and (kept.record.turn_count > 0 or bool(kept.messages))
+def _has_history(writer: SessionWriter | None) -> bool:
+    return writer is not None and (
+        writer.record.turn_count > 0 or bool(writer.messages)
+    )
 
 
-def _require_unserved(record: SessionRecord, places: Places) -> None:
+def _require_unserved(record: SessionRecord, dirs: AppDirs) -> None:
     """Refuse a session whose turn a server continues, once it was answered: it would find another history."""
     # what a server of this folder knows of it is newer than its copy here
-    served = read_metadata(served_files(places).folder(record.session_id))
+    served = read_metadata(served_files(dirs).folder(record.session_id))
     if (served or record).waits_at_server:
-        told = (
+        problem = (
             "a turn of it waits at a server: answer what it asks ('amplifier questions'),"
             " or cancel it there"
         )
-        raise ConfigError.of("session", told, subject=record.session_id)
+        raise ConfigError.of("session", problem, subject=record.session_id)
 
 
-def _recorded(kept: KeptSession | None, turn_id: str | None) -> RecordedTurn | None:
+def _recorded(writer: SessionWriter | None, turn_id: str | None) -> RecordedTurn | None:
     """Return what is recorded of the turn that is run first; nothing but its id of one that begins now."""
     if turn_id is None:
         return None
-    recorded = None if kept is None else kept.recorded(turn_id)
+    recorded = None if writer is None else writer.recorded(turn_id)
     return recorded or RecordedTurn(turn_id=turn_id)
 
 
-def _has_ended(kept: KeptSession | None, turn_id: str | None) -> bool:
-    return kept is not None and turn_id is not None and kept.has_ended(turn_id)
+def _has_ended(writer: SessionWriter | None, turn_id: str | None) -> bool:
+    return writer is not None and turn_id is not None and writer.has_ended(turn_id)
 
 
 async def _left(
-    kept: KeptSession | None, recorded: RecordedTurn | None
+    writer: SessionWriter | None, recorded: RecordedTurn | None
 ) -> tuple[StoredQuestion, ...]:
     """Return what the last turn asked, where it was left until a person answers and is not the one that is run."""
-    if kept is None or kept.interrupted is None:
+    if writer is None or writer.interrupted is None:
         return ()
     if recorded is not None and recorded.is_begun:
         return ()
     from amplifier.app.sessions.later_turns import left_turn  # few turns wait
 
     try:
-        later = await to_thread.run_sync(left_turn, kept.folder)
+        later = await to_thread.run_sync(left_turn, writer.folder)
     except ConfigError as error:
         # nobody could continue it
-        report("sessions.left_turn_unread", error, session=kept.record.session_id)
+        report("sessions.left_turn_unread", error, session=writer.record.session_id)
         return ()
     return () if later is None else later[1]
 
 
 async def _account(
     store: ProjectSessions | None,
-    kept: KeptSession | None,
+    writer: SessionWriter | None,
     recorded: RecordedTurn | None,
 ) -> tuple[Spending, tuple[CutOff, ...]]:
     """Return what a session has spent before its first turn, and the turns of children that were cut off."""
-    if store is None or kept is None:
+    if store is None or writer is None:
         return Spending(), ()
     if recorded is not None and recorded.is_begun:
         # its children are continued with it, and its own account is a part of what is recorded
-        return Spending.from_dict(kept.record.account), ()
+        return Spending.from_dict(writer.record.account), ()
     # What children of a killed turn spent counts against the limits before a first new call.
-    cut_off = await charge_cut_off(store, kept)
-    return Spending.from_dict(kept.spending), cut_off
+    cut_off = await charge_cut_off(store, writer)
+    return Spending.from_dict(writer.spending), cut_off
 
 
 async def _forget_unused(store: ProjectSessions, session_id: str) -> None:
@@ -474,7 +480,7 @@ async def _forget_unused(store: ProjectSessions, session_id: str) -> None:
 
 def _mentions(composition: Composition) -> SessionMentions:
     return SessionMentions(
-        composition.places,
+        composition.dirs,
         composition.collections,
         composition.settings.read().mentions,
     )
@@ -483,20 +489,20 @@ def _mentions(composition: Composition) -> SessionMentions:
 async def _equip(opened: OpenSession, store: ProjectSessions | None) -> None:
     """Give the session's modules what the application offers them."""
     coordinator, composition = opened.session.coordinator, opened.composition
-    places = composition.places
-    coordinator.register_capability("session.working_dir", str(places.working_dir))
-    coordinator.register_capability("session.dir", str(places.state))
+    dirs = composition.dirs
+    coordinator.register_capability("session.working_dir", str(dirs.working_dir))
+    coordinator.register_capability("session.dir", str(dirs.state))
     opened.mentions.register(coordinator)
-    TrustedFiles(frozenset({places.root, places.working_dir})).register(coordinator)
-    kept = opened.kept
-    if kept is not None and store is not None:
-        coordinator.register_capability("session.journal", kept.journal)
+    TrustedFiles(frozenset({dirs.root, dirs.working_dir})).register(coordinator)
+    writer = opened.writer
+    if writer is not None and store is not None:
+        coordinator.register_capability("session.journal", writer.journal)
         children = StoredChildren(
             store=store,
-            root=kept,
-            working_dir=str(places.working_dir),
-            durability=kept.journal.durability,
-            clean=lambda: kept.clean,
+            root=writer,
+            working_dir=str(dirs.working_dir),
+            durability=writer.journal.durability,
+            clean=lambda: writer.clean,
         )
         coordinator.register_capability("session.children", children)
     await coordinator.mount("module-source-resolver", resolver_of(composition))

@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
 from amplifier.app.plan_entries import entries, label
@@ -66,7 +66,7 @@ def reopen(
     store: ProjectSessions,
     record: SessionRecord,
     options: PlanOptions,
-    places: Places,
+    dirs: AppDirs,
     *,
     with_current_plan: bool = False,
 ) -> Reopened:
@@ -77,7 +77,7 @@ def reopen(
         record: who it is; a child as well as a root.
         options: what the person chose this time. Another provider or model is taken and recorded; another profile or
             plan file needs `with_current_plan`.
-        places: where the files stand.
+        dirs: where the files stand.
         with_current_plan: compose as for a new session instead.
 
     Raises:
@@ -85,14 +85,14 @@ def reopen(
     """
     folder = store.folder(record.session_id)
     if with_current_plan:
-        composed = _compose_anew(options, record, places, folder)
+        composed = _compose_anew(options, record, dirs, folder)
         return Reopened(composition=attrs.evolve(composed, replaces_recorded=True))
     try:
         recorded = find_recorded(store, record)
         # A recorded plan that cannot be restored refuses the session. Only one that was
         # never recorded falls back to the plan of now.
         if recorded is not None:
-            return _restored(recorded, record, options, places, folder)
+            return _restored(recorded, record, options, dirs, folder)
     except ConfigError as error:
         raise ConfigError([*error.problems, _REMEDY], subject=error.subject) from error
     if options.provider is None:
@@ -100,7 +100,7 @@ def reopen(
             options, provider=record.provider, model=options.model or record.model
         )
     return Reopened(
-        composition=_compose_anew(options, record, places, folder),
+        composition=_compose_anew(options, record, dirs, folder),
         notices=(_UNRECORDED,),
     )
 
@@ -149,30 +149,30 @@ def resolver_of(composition: Composition) -> LayeredResolver:
     else:
         settings = composition.settings
     return make_resolver(
-        composition.places, composition.project, settings, composition.collections
+        composition.dirs, composition.project, settings, composition.collections
     )
 
 
 def _compose_anew(
-    options: PlanOptions, record: SessionRecord, places: Places, folder: Path
+    options: PlanOptions, record: SessionRecord, dirs: AppDirs, folder: Path
 ) -> Composition:
     if options.profile is None and options.file is None:
         options = attrs.evolve(options, profile=record.profile)
-    return compose(options, places, session=folder)
+    return compose(options, dirs, session=folder)
 
 
 def _restored(
     recorded: RecordedComposition,
     record: SessionRecord,
     options: PlanOptions,
-    places: Places,
+    dirs: AppDirs,
     folder: Path,
 ) -> Reopened:
     subject = subject_of(record)
     _refuse(
         [
             *_other_choices(recorded, options),
-            *_untrusted(recorded, ProjectFiles(places)),
+            *_untrusted(recorded, ProjectFiles(dirs)),
         ],
         subject,
     )
@@ -181,7 +181,7 @@ def _restored(
         provider=options.provider or recorded.provider,
         model=options.model or recorded.model,
     )
-    present, now = _present(recorded, chosen, places, folder)
+    present, now = _present(recorded, chosen, dirs, folder)
     plan = choose_from(recorded.plan, now, options)
     restricted = Restricted(plan=plan)
     if recorded.plan_file is None:
@@ -218,14 +218,14 @@ def _restored(
 
 
 def _present(
-    recorded: RecordedComposition, chosen: PlanOptions, places: Places, folder: Path
+    recorded: RecordedComposition, chosen: PlanOptions, dirs: AppDirs, folder: Path
 ) -> tuple[Composition, Mapping[str, JSONValue]]:
     """Return what such a session would be made of now, and the plan of it that may restrict the recorded one."""
     if recorded.plan_file is not None:
         # Neither a profile nor the settings reach a plan file, so there is nothing of
         # now that could restrict it.
-        return bare_composition(places, session=folder), _plan_file_of(recorded)
-    present = compose(chosen, places, session=folder)
+        return bare_composition(dirs, session=folder), _plan_file_of(recorded)
+    present = compose(chosen, dirs, session=folder)
     return present, present.plan if recorded.is_literal else present.written
 
 
@@ -315,9 +315,9 @@ def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Pro
     limits = _limits_of(plan)
     if not record.is_renewed:
         return []
-    told = "what the session has spent is not known: its damaged record was made anew by a repair"
+    problem = "what the session has spent is not known: its damaged record was made anew by a repair"
     return [
-        Problem(f"session.limits.{name}", told)
+        Problem(f"session.limits.{name}", problem)
         for name, limit in limits.items()
         if name.startswith("session_") and limit is not None
     ]
@@ -327,15 +327,15 @@ def _untrusted(recorded: RecordedComposition, project: ProjectFiles) -> list[Pro
     """Refuse what came from the project's folder, unless a person trusts what is there now."""
     problems = []
     for kind in recorded.project:
-        decision = project.judge(kind)
+        decision = project.evaluate(kind)
         # Trusted and empty is not enough: what guarded the session may have been
         # deleted.
         if decision is None or (decision.trusted and decision.contents):
             continue
         why = decision.reason or "the files are not there any more"
-        told = f"the session was made with the {kind} of this folder, which are not trusted now: {why}"
-        told += "; 'amplifier trust' shows them and asks"
-        problems.append(Problem(kind, told))
+        problem = f"the session was made with the {kind} of this folder, which are not trusted now: {why}"
+        problem += "; 'amplifier trust' shows them and asks"
+        problems.append(Problem(kind, problem))
     return problems
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.plans.base_plans import PlanOptions
 from amplifier.app.projects.files import find_unread_files
 from amplifier.app.questions.answer_commands import left_lines
@@ -94,7 +94,7 @@ def require_locks() -> None:
 
 
 def select_session(
-    options: PlanOptions, selector: SessionSelector, places: Places
+    options: PlanOptions, selector: SessionSelector, dirs: AppDirs
 ) -> SelectedSession:
     """Find or begin a session; the person's secrets are in the environment afterwards.
 
@@ -104,7 +104,7 @@ def select_session(
     Args:
         options: what the person chose of what it is made of.
         selector: which one.
-        places: where it works.
+        dirs: where it works.
 
     Raises:
         NoSuchSessionError: there is no such session.
@@ -112,15 +112,15 @@ def select_session(
         AmplifierError: sessions cannot be stored here.
     """
     # Before anything is composed: plans refer to stored keys as to the environment.
-    SecretStore.of(places).enter()
-    store = selector.choice.sessions(places)
+    SecretStore.of(dirs).enter()
+    store = selector.choice.sessions(dirs)
     stored = _stored(store, selector)
     if stored is not None:
         # most sessions are new ones
         from amplifier.app.sessions.reopened import reopen
 
         reopened = reopen(
-            store, stored, options, places, with_current_plan=selector.with_current_plan
+            store, stored, options, dirs, with_current_plan=selector.with_current_plan
         )
         notices = [*_withheld(reopened.composition)]
         notices += [one_line(notice, 1000) for notice in reopened.notices]
@@ -130,7 +130,7 @@ def select_session(
             store=store,
             notices=tuple(notices),
         )
-    composition = compose(options, places)
+    composition = compose(options, dirs)
     notices = [*_withheld(composition), *_unread(composition)]
     is_stored = composition.settings.read().sessions.keep
     if selector.keep is not None:
@@ -161,8 +161,8 @@ def opening_notices(
     """
     yield from _unmounted(opened, needs_provider=needs_provider)
     yield from opened.instructions.warnings()
-    if opened.kept is not None:
-        for damage in opened.kept.damage:
+    if opened.writer is not None:
+        for damage in opened.writer.damage:
             yield f"warning: the session is damaged. {one_line(str(damage), 300)}"
     turn = opened.interrupted
     if turn is None:
@@ -220,7 +220,7 @@ def _unmounted(opened: OpenSession, *, needs_provider: bool) -> Iterator[str]:
 
 def _unread(composition: Composition) -> Iterator[str]:
     """Report which files of the project have no effect because no module reads them."""
-    unread = find_unread_files(composition.places.root, composition.plan)
+    unread = find_unread_files(composition.dirs.root, composition.plan)
     files: dict[str, list[str]] = {}
     for file in unread:
         # A plan file is final: no command adds a module to it.

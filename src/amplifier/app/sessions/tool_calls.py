@@ -111,8 +111,8 @@ def require_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
             did_you_mean(name, list(tools))
             or f"; mounted: {', '.join(sorted(tools)) or 'none'}"
         )
-        told = f"no such tool is mounted{hint}"
-        raise ConfigError.of(name, told, subject="choice of a tool")
+        problem = f"no such tool is mounted{hint}"
+        raise ConfigError.of(name, problem, subject="choice of a tool")
     return tools[name]
 
 
@@ -169,9 +169,12 @@ def _is_plain(text: str, kind: JSONValue) -> bool:
 def _shown(name: str, tool: Tool) -> ToolShown:
     effects = effects_of(tool, name=name)
     if effects is None:
-        told = None
+        declared = None
     else:
-        told = tuple(effect for effect in EFFECTS if effect in effects)
+        declared = tuple(effect for effect in EFFECTS if effect in effects)
     return ToolShown(
-        name=name, description=tool.description, schema=schema_of(tool), effects=told
+        name=name,
+        description=tool.description,
+        schema=schema_of(tool),
+        effects=declared,
     )

@@ -29,7 +29,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["Revision", "change_settings", "cut_entry", "rewrite"]
 
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 
 Revision: TypeAlias = Callable[[JSONObject], Iterable[tuple[Key, JSONValue]]]
 """Gets what a settings file holds, and returns what is to be set in it, one after the other, `None` to take it away.
@@ -98,7 +98,7 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
         # its library comes with an extra, which readers need not have
         from amplifier_kit.files.locks import WriterLock
 
-        lock = WriterLock.take(path, patience=_PATIENCE)
+        lock = WriterLock.take(path, timeout=_TIMEOUT)
     except ImportError as error:
         raise _lacks(error) from error
     with lock:

@@ -13,7 +13,7 @@ from typing import Final, Literal, Self
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.keyrings import Keyring
 from amplifier_kit.open_data import as_object
@@ -37,9 +37,9 @@ class SecretStore:
     keyring: Keyring = attrs.field(factory=Keyring)
 
     @classmethod
-    def of(cls, places: Places) -> Self:
+    def of(cls, dirs: AppDirs) -> Self:
         """Return the person's own store."""
-        return cls(file=PrivateFile(places.home / "secrets.json"))
+        return cls(file=PrivateFile(dirs.home / "secrets.json"))
 
     def names(self) -> dict[str, Literal["keyring", "file"]]:
         """Return the names of the stored secrets, with where each is stored.
@@ -98,7 +98,9 @@ class SecretStore:
             self.keyring.remove(name)
 
         def without(content: JSONValue) -> JSONValue:
-            return {key: kept for key, kept in _entries(content).items() if key != name}
+            return {
+                key: names for key, names in _entries(content).items() if key != name
+            }
 
         self.file.update(without)
         return True

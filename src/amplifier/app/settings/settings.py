@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import FOLDER, Places
+from amplifier.app.directories import FOLDER, AppDirs
 from amplifier.app.projects.files import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
 from amplifier.app.settings.layers import (
@@ -110,7 +110,7 @@ class Settings:
 
 
 def load_settings(
-    places: Places,
+    dirs: AppDirs,
     *,
     session: Path | None = None,
     project: ProjectFiles | None = None,
@@ -121,7 +121,7 @@ def load_settings(
     What stands in a project's folder counts once a person trusted it.
 
     Args:
-        places: where the files stand.
+        dirs: where the files stand.
         session: a session's own folder.
         project: what of the project's folder may be used; default what the person trusted.
         lookup: returns what a reference stands for, default the environment.
@@ -129,15 +129,15 @@ def load_settings(
     Raises:
         ConfigError: a file has problems; names file and line of each.
     """
-    project = project or ProjectFiles(places)
-    files = {scope: settings_file(scope, places, session) for scope in SCOPES}
+    project = project or ProjectFiles(dirs)
+    files = {scope: settings_file(scope, dirs, session) for scope in SCOPES}
     read = (_read_scope(scope, path, project) for scope, path in files.items())
     layers = [layer for layer in read if layer is not None]
     values: JSONObject = {}
     # The weakest scope is the ground that the stronger ones are laid on.
     for layer in reversed(layers):
         values = _merged(values, layer.values)
-    withheld = project.judge("settings")
+    withheld = project.evaluate("settings")
     if withheld is not None and withheld.trusted:
         withheld = None
     return Settings(
@@ -146,7 +146,7 @@ def load_settings(
 
 
 def settings_file(
-    scope: Scope, places: Places, session: Path | None = None
+    scope: Scope, dirs: AppDirs, session: Path | None = None
 ) -> Path | None:
     """Return the file of a scope; `None` where the scope has none.
 
@@ -156,7 +156,7 @@ def settings_file(
         if session is None:
             return None
         return session / "settings.yaml"
-    folder = places.home if scope == "user" else places.project
+    folder = dirs.home if scope == "user" else dirs.project
     return None if folder is None else folder / FILES[scope]
 
 

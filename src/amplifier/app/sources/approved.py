@@ -32,12 +32,12 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
         ConfigError: it is none that a person trusted.
         OSError: the copy cannot be written.
     """
-    if not is_below(path, project.places.root):
+    if not is_below(path, project.dirs.root):
         return None
-    root = os.path.realpath(project.places.root)
+    root = os.path.realpath(project.dirs.root)
     name = os.path.relpath(os.path.realpath(path), root)
     for kind in _KINDS:
-        decision = project.judge(kind)
+        decision = project.evaluate(kind)
         if decision is None or {name, f"{name}/"}.isdisjoint(decision.items):
             continue
         if not decision.trusted:
@@ -53,7 +53,7 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
             for file, data in decision.contents.items()
             if f"{file}/".startswith(f"{name}/")
         }
-        return _copied(found, project.places.home / "cache" / "approved") / name
+        return _copied(found, project.dirs.home / "cache" / "approved") / name
     return None
 
 

@@ -93,8 +93,8 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
         # after it was checked.
         key = "/".join(parts).casefold()
         if key in seen and (content is not None or seen[key]):
-            told = f"it holds {name!a} twice, or two names that differ in case alone"
-            _refuse(archive, told)
+            problem = f"it holds {name!a} twice, or two names that differ in case alone"
+            _refuse(archive, problem)
         seen[key] = content is not None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.pins import Pin, SourcePins
@@ -41,11 +41,11 @@ class SourceCache:
     git: Git = attrs.field(factory=Git)
 
     @classmethod
-    def of(cls, places: Places, git: Git | None = None) -> SourceCache:
+    def of(cls, dirs: AppDirs, git: Git | None = None) -> SourceCache:
         """Return the person's own."""
         return cls(
-            folder=places.home / "cache" / "sources",
-            pins=SourcePins.of(places),
+            folder=dirs.home / "cache" / "sources",
+            pins=SourcePins.of(dirs),
             git=git or Git(),
         )
 

@@ -47,8 +47,8 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
 
     def require_secure(request: httpx2.Request) -> None:
         if request.url.scheme != "https" and request.url != asked:
-            told = f"it leads on to {request.url.host}, which is not asked by https"
-            raise SourceFetchError(location, told)
+            problem = f"it leads on to {request.url.host}, which is not asked by https"
+            raise SourceFetchError(location, problem)
 
     # The client's own limit counts from each piece: a server that drips could keep it
     # for ever.
@@ -70,14 +70,14 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
             with target.open("xb") as file:
                 for chunk in response.iter_raw():
                     if file.tell() + len(chunk) > MAX_BYTES:
-                        told = f"it has more than {MAX_BYTES} bytes"
-                        raise SourceFetchError(location, told)
+                        problem = f"it has more than {MAX_BYTES} bytes"
+                        raise SourceFetchError(location, problem)
                     if time.monotonic() > end:
-                        told = f"it took longer than {_TIMEOUT:g} s"
-                        raise SourceFetchError(location, told)
+                        problem = f"it took longer than {_TIMEOUT:g} s"
+                        raise SourceFetchError(location, problem)
                     file.write(chunk)
     except httpx2.HTTPStatusError as error:
-        told = f"its server answered {error.response.status_code}"
-        raise SourceFetchError(location, told) from error
+        problem = f"its server answered {error.response.status_code}"
+        raise SourceFetchError(location, problem) from error
     except httpx2.HTTPError as error:
         raise SourceFetchError(location, str(error) or type(error).__name__) from error

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.changes import revise
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module, value_at
@@ -69,7 +69,7 @@ def add_module(
     module: str,
     source: str | None,
     *,
-    places: Places,
+    dirs: AppDirs,
     cache: SourceCache,
     agree: Callable[[Installer, PackageLocation], bool],
     kind: str | None = None,
@@ -80,7 +80,7 @@ def add_module(
     Args:
         module: its id.
         source: from where it comes; `None` for one that is installed.
-        places: where files stand.
+        dirs: where files stand.
         cache: fetches repositories and pins what was fetched.
         agree: asks whether a package may be installed, with the tool that would do it.
         kind: its type; default the one that its id suggests.
@@ -100,7 +100,7 @@ def add_module(
     if kind not in _SECTIONS and source is None:
         problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
         raise ConfigError.of(module, problem, subject="choice of modules")
-    written, path, pin = _obtain(module, source, places, cache, agree, scope)
+    written, path, pin = _obtain(module, source, dirs, cache, agree, scope)
     # A folder of the person's own has an environment that they look after.
     lacks = () if path is None or pin is None else _lacking(path)
     place: Key = ("sources", module)
@@ -123,7 +123,7 @@ def add_module(
     # at the next start.
     if pin is not None:
         cache.pins.set(pin)
-    file = revise(scope, named, places)
+    file = revise(scope, named, dirs)
     return AddedModule(
         module=module,
         type=kind,
@@ -137,7 +137,7 @@ def add_module(
 
 
 def remove_module(
-    module: str, places: Places, scope: str | None = None
+    module: str, dirs: AppDirs, scope: str | None = None
 ) -> list[tuple[Path, Key]]:
     """Take a module and its source out of the settings, and return each file and key that it stood under.
 
@@ -145,7 +145,7 @@ def remove_module(
 
     Args:
         module: its id.
-        places: where files stand.
+        dirs: where files stand.
         scope: whose settings; default all of `local`, `project` and `user`.
 
     Raises:
@@ -153,10 +153,10 @@ def remove_module(
         AmplifierError: the project's settings are not trusted.
     """
     removed: list[tuple[Path, Key]] = []
-    for layer in load_settings(places).layers:
+    for layer in load_settings(dirs).layers:
         is_meant = scope in (None, layer.scope) and layer.scope != "session"
         if is_meant and any(_keys_of(layer.values, module)):
-            removed += _taken_out(module, layer.scope, places)
+            removed += _taken_out(module, layer.scope, dirs)
     if not removed:
         where = "no settings name it"
         if scope is not None:
@@ -168,7 +168,7 @@ def remove_module(
 def _obtain(
     module: str,
     source: str | None,
-    places: Places,
+    dirs: AppDirs,
     cache: SourceCache,
     agree: Callable[[Installer, PackageLocation], bool],
     scope: str,
@@ -177,7 +177,7 @@ def _obtain(
     if source is None:
         _require_installed(module)
         return None, None, None
-    location = read_location(source, places.working_dir)
+    location = read_location(source, dirs.working_dir)
     match location:
         case GitLocation():
             pin, path = cache.fetch(location)
@@ -185,26 +185,26 @@ def _obtain(
             return str(location), path, pin
         case PathLocation(path=path):
             module_in(str(path), module)
-            return _written(path, places, scope), path, None
+            return _written(path, dirs, scope), path, None
         case PackageLocation():
             if look_at_package(location) is None:
                 installer = find_installer()
                 if not agree(installer, location):
-                    told = f"{location} was not installed, and nothing was changed"
-                    raise AmplifierError(told)
+                    message = f"{location} was not installed, and nothing was changed"
+                    raise AmplifierError(message)
                 installer.install(location, offline=cache.git.is_offline)
             _require_installed(module)
             return str(location), None, look_at_package(location)
 
 
-def _taken_out(module: str, scope: str, places: Places) -> list[tuple[Path, Key]]:
+def _taken_out(module: str, scope: str, dirs: AppDirs) -> list[tuple[Path, Key]]:
     keys: list[Key] = []
 
     def without(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
         keys.extend(_keys_of(values, module))
         return ((key, None) for key in keys)
 
-    path = revise(scope, without, places)
+    path = revise(scope, without, dirs)
     return [(path, key) for key in keys]
 
 
@@ -215,11 +215,11 @@ def _require_installed(module: str) -> None:
         raise ConfigError.of(module, problem, subject="choice of modules")
 
 
-def _written(path: Path, places: Places, scope: str) -> str:
+def _written(path: Path, dirs: AppDirs, scope: str) -> str:
     """Write a path as the settings of a scope name it: in a project relative to the project, where it lies in it."""
     path = path.resolve()
-    if scope in ("project", "local") and path.is_relative_to(places.root):
-        return f"./{path.relative_to(places.root)}"
+    if scope in ("project", "local") and path.is_relative_to(dirs.root):
+        return f"./{path.relative_to(dirs.root)}"
     return str(path)
 
 

@@ -133,8 +133,8 @@ class Git:
             wanted = tree / (location.subdirectory or "")
             # A link would lead elsewhere once it is moved.
             if os.path.realpath(wanted) != str(wanted) or not wanted.is_dir():
-                told = f"it has no folder {location.subdirectory!r}"
-                raise SourceFetchError(location, told)
+                problem = f"it has no folder {location.subdirectory!r}"
+                raise SourceFetchError(location, problem)
             wanted.rename(target)
 
     async def _latest(self, location: GitLocation, folder: Path) -> str:
@@ -214,18 +214,18 @@ class Git:
                 timeout=self.timeout,
             )
         except OSError as error:
-            told = f"git cannot be run: {error.strerror}"
-            raise SourceFetchError(location, told) from error
+            message = f"git cannot be run: {error.strerror}"
+            raise SourceFetchError(location, message) from error
         if ending.timed_out:
             raise SourceFetchError(location, f"git took longer than {self.timeout:g} s")
         if ending.code:
             text = complaint.text().strip() or ending.error
-            told = " ".join((text or f"git ended with {ending.code}").split())
+            message = " ".join((text or f"git ended with {ending.code}").split())
             # The person's own configuration of git may have put a token into the address.
-            raise SourceFetchError(location, problem or hide_credentials(told))
+            raise SourceFetchError(location, problem or hide_credentials(message))
         if output.is_full:
-            told = f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches"
-            raise SourceFetchError(location, told)
+            message = f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches"
+            raise SourceFetchError(location, message)
         return output.text()
 
     def _command(
@@ -298,20 +298,20 @@ def _require_sound(location: GitLocation, listing: str) -> None:
         mode, _, _, length = head.split()
         own = f"{location.subdirectory}/" if location.subdirectory else ""
         inside = f"{name}/".startswith(own)
-        told = ""
+        message = ""
         if mode == "160000" and inside:
-            told = f"{name!a} is a submodule, and submodules are not fetched"
+            message = f"{name!a} is a submodule, and submodules are not fetched"
         elif name.count("/") > MAX_DEPTH:
-            told = f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
+            message = f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
         elif name.casefold() in seen:
-            told = f"it holds two names that differ in case alone: {name!a}"
-        if told:
-            raise SourceFetchError(location, told)
+            message = f"it holds two names that differ in case alone: {name!a}"
+        if message:
+            raise SourceFetchError(location, message)
         seen.add(name.casefold())
         size += int(length) if length.isdigit() else 0
     if len(seen) > MAX_FILES or size > MAX_BYTES:
-        told = f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
-        raise SourceFetchError(location, told)
+        message = f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
+        raise SourceFetchError(location, message)
 
 
 def _wait(step: Callable[[], Awaitable[T]]) -> T:

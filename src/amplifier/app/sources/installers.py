@@ -92,7 +92,7 @@ class Installer:
             run_command,
         )
 
-        told = Capture(_SHOWN)
+        output = Capture(_SHOWN)
         # In an empty folder, so that no file of the name of a package is taken for one.
         with tempfile.TemporaryDirectory(prefix="amplifier-install-") as folder:
             command = Command(
@@ -101,13 +101,13 @@ class Installer:
                 environment=python_environment(_VARIABLES),
             )
             ending = await run_command(
-                command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT
+                command, stdout=output.write, stderr=output.write, timeout=_TIMEOUT
             )
         if ending.timed_out:
             problem = f"{self.name} took longer than {_TIMEOUT:g} s"
             raise SourceFetchError(location, problem)
         if ending.code:
-            problem = f"{self.name} ended with {ending.code}: {ending.error or told.text().strip()}"
+            problem = f"{self.name} ended with {ending.code}: {ending.error or output.text().strip()}"
             raise SourceFetchError(location, hide_credentials(problem))
 
 
@@ -126,5 +126,5 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
     if find_spec("pip") is not None:
         options = ("install", "--disable-pip-version-check", "--no-input")
         return Installer(name="pip", argv=python_argv("pip", *options, packages=True))
-    told = f"neither uv nor pip is there for {sys.executable}; install one of them"
-    raise SourceFetchError("The package", told)
+    problem = f"neither uv nor pip is there for {sys.executable}; install one of them"
+    raise SourceFetchError("The package", problem)

@@ -11,7 +11,7 @@ from typing import Final, NoReturn, Self
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.sources.locations import PackageLocation, satisfies
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.open_data import as_object
@@ -77,9 +77,9 @@ class SourcePins:
     file: PrivateFile
 
     @classmethod
-    def of(cls, places: Places) -> Self:
+    def of(cls, dirs: AppDirs) -> Self:
         """Return the person's own."""
-        return cls(PrivateFile(places.home / "modules.lock"))
+        return cls(PrivateFile(dirs.home / "modules.lock"))
 
     @property
     def path(self) -> Path:
@@ -113,10 +113,15 @@ class SourcePins:
         """
 
         def change(content: JSONValue) -> JSONValue:
-            kept = {**self._read(content), **{pin.source: pin for pin in pins}}
+            pins_by_source = {
+                **self._read(content),
+                **{pin.source: pin for pin in pins},
+            }
             return {
                 "version": _VERSION,
-                "sources": {source: pin.to_dict() for source, pin in kept.items()},
+                "sources": {
+                    source: pin.to_dict() for source, pin in pins_by_source.items()
+                },
             }
 
         self.file.update(change)

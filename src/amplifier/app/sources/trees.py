@@ -136,10 +136,10 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
     if stat.S_ISLNK(status.st_mode):
         target = os.readlink(path)
         if os.path.isabs(target) or not is_below(path, root):
-            told = (
+            problem = (
                 "it is a link that leads out of its folder; put the file itself there"
             )
-            _refuse(path, told)
+            _refuse(path, problem)
         return b"link", os.fsencode(target)
     if not stat.S_ISREG(status.st_mode):
         _refuse(path, "it is no plain file, folder or link")

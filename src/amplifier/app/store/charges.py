@@ -23,14 +23,14 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.states import CutOff, cut_off_below, holder_of
 from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import StoredSession, read_record
-from amplifier.app.store.writer import KeptSession
+from amplifier.app.store.writer import SessionWriter
 from amplifier_sdk.errors import ConfigError
 
 __all__ = ["charge_cut_off"]
 
 
 async def charge_cut_off(
-    store: ProjectSessions, kept: KeptSession
+    store: ProjectSessions, writer: SessionWriter
 ) -> tuple[CutOff, ...]:
     """Charge to a session's interrupted turn what its children spent for it; call it before `settle`.
 
@@ -44,15 +44,15 @@ async def charge_cut_off(
     Raises:
         OSError: a child's files cannot be read.
     """
-    turn = kept.interrupted
+    turn = writer.interrupted
     if turn is None:
         return ()
-    session_id = kept.record.session_id
+    session_id = writer.record.session_id
     cut_off = await to_thread.run_sync(cut_off_below, store, session_id)
-    running = [each.turn_id for each in kept.journal.turns]
+    running = [each.turn_id for each in writer.journal.turns]
     for debt in await to_thread.run_sync(_debts_to, store, session_id):
         if debt.is_open_in(turn, running):
-            kept.journal.charge_child(debt.child, debt.turn_id, debt.to_charge)
+            writer.journal.charge_child(debt.child, debt.turn_id, debt.to_charge)
     return cut_off
 
 

@@ -20,7 +20,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import ProjectSessions
 from amplifier.app.store.stored import read_record
 from amplifier.app.store.transcript import Clean
-from amplifier.app.store.writer import KeptSession
+from amplifier.app.store.writer import SessionWriter
 from amplifier_kit.files.appendlog import Durability
 from amplifier_sdk.delegation import ChildRecord, ProviderPreference
 from amplifier_sdk.errors import ConfigError, Problem
@@ -45,11 +45,11 @@ class StoredChildren:
     """
 
     store: ProjectSessions
-    root: KeptSession | None = None
+    root: SessionWriter | None = None
     working_dir: str = ""
     durability: Durability = "written"
     clean: Callable[[], Clean | None] = attrs.field(default=lambda: None, repr=False)
-    _open: dict[str, KeptSession] = attrs.field(factory=dict, init=False, repr=False)
+    _open: dict[str, SessionWriter] = attrs.field(factory=dict, init=False, repr=False)
 
     @asynccontextmanager
     async def open(self, record: ChildRecord, /) -> AsyncIterator[FileJournal]:
@@ -61,19 +61,19 @@ class StoredChildren:
             OSError: the system refuses.
         """
         new = self._new(record)
-        async with self.store.open(new, durability=self.durability) as kept:
-            kept.clean_with(self.clean())
+        async with self.store.open(new, durability=self.durability) as writer:
+            writer.clean_with(self.clean())
             # Before the first record: a kill in the child's turn must show which turn
             # of its parent owes it.
             parent = self._parent(record.parent_id)
             if parent is not None:
-                kept.journal.works_for = parent.journal.turn_id or ""
+                writer.journal.works_for = parent.journal.turn_id or ""
             # Before its first turn: a child that is cut off in it has what it began with.
             if not record.turn_count:
-                await kept.transcript.store("", record.messages, kept.clean)
-            self._open[record.session_id] = kept
+                await writer.transcript.store("", record.messages, writer.clean)
+            self._open[record.session_id] = writer
             try:
-                yield kept.journal
+                yield writer.journal
             finally:
                 del self._open[record.session_id]
 
@@ -85,28 +85,28 @@ class StoredChildren:
             ConfigError: its record is too large, damaged, or a newer version's.
             OSError: the system refuses.
         """
-        kept = self._open.get(record.session_id)
-        if kept is None:
+        writer = self._open.get(record.session_id)
+        if writer is None:
             async with self.open(record):
                 return await self.save(record)
         new = self._new(record)
-        turn_id = kept.journal.turn_id or f"turn-{record.turn_count}"
+        turn_id = writer.journal.turn_id or f"turn-{record.turn_count}"
         parent = self._parent(record.parent_id)
         if parent is not None:
             # Only what this turn added: earlier turns of the child were counted before.
-            spent = subtracted(new.spending, kept.record.account)
+            spent = subtracted(new.spending, writer.record.account)
             spent = added(spent, {"children": 1})
             # Before the child's turn is stored: a kill in between leaves that in the
             # child's journal, and this note prevents charging it again.
             await parent.journal.note_child(record.session_id, turn_id, spent)
         about = attrs.evolve(
-            kept.record,
+            writer.record,
             turn_count=record.turn_count,
             plan=new.plan,
             provider_preferences=new.provider_preferences,
             request=new.request,
         ).with_spending(new.spending)
-        return await kept.store_turn(turn_id, record.messages, about)
+        return await writer.store_turn(turn_id, record.messages, about)
 
     async def unfinished(
         self, session_id: str, /
@@ -121,13 +121,13 @@ class StoredChildren:
         stored = await self._stored(session_id)
         if stored is None:
             return None
-        async with self.store.open(stored, durability=self.durability) as kept:
-            turns = kept.journal.turns
-            recorded = kept.recorded(turns[-1].turn_id) if turns else None
+        async with self.store.open(stored, durability=self.durability) as writer:
+            turns = writer.journal.turns
+            recorded = writer.recorded(turns[-1].turn_id) if turns else None
             if recorded is None:
                 return None
             # its account is that before the turn: what the turn spent is a part of what is recorded
-            return self._record(kept, kept.transcript.messages), recorded
+            return self._record(writer, writer.transcript.messages), recorded
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was stored under an id, or `None`; a turn that was interrupted is closed and counted.
@@ -140,10 +140,10 @@ class StoredChildren:
         stored = await self._stored(session_id)
         if stored is None:
             return None
-        async with self.store.open(stored, durability=self.durability) as kept:
-            await charge_cut_off(self.store, kept)
-            await kept.settle()
-            return self._record(kept, kept.messages)
+        async with self.store.open(stored, durability=self.durability) as writer:
+            await charge_cut_off(self.store, writer)
+            await writer.settle()
+            return self._record(writer, writer.messages)
 
     async def _stored(self, session_id: str) -> SessionRecord | None:
         """Return the record of a child that can be resumed."""
@@ -159,9 +159,9 @@ class StoredChildren:
         return stored
 
     def _record(
-        self, kept: KeptSession, messages: Sequence[MessageDict]
+        self, writer: SessionWriter, messages: Sequence[MessageDict]
     ) -> ChildRecord:
-        stored = kept.record
+        stored = writer.record
         assert stored.parent_id is not None
         assert stored.plan is not None
         return ChildRecord(
@@ -180,7 +180,7 @@ class StoredChildren:
             spending=stored.spending,
         )
 
-    def _parent(self, session_id: str) -> KeptSession | None:
+    def _parent(self, session_id: str) -> SessionWriter | None:
         """Return the open session that makes a child, where it is stored."""
         parent = self._open.get(session_id, self.root)
         if parent is not None and parent.record.session_id == session_id:

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.migration import Migration, migrate_sessions
@@ -38,18 +38,18 @@ GROUP: Final = "amplifier.stores"
 """The group of entry points of stores: by the scheme of their URLs, a function that opens one."""
 
 
-def served_files(places: Places, namespace: str = "default") -> ProjectSessions:
+def served_files(dirs: AppDirs, namespace: str = "default") -> ProjectSessions:
     """Return where a server of a folder has what it stores of the sessions of a tenant, where that is in files."""
-    return ProjectSessions(places.state / "served" / namespace)
+    return ProjectSessions(dirs.state / "served" / namespace)
 
 
 async def migrate_named(
-    places: Places, *, source: str, target: str, only: Sequence[str], namespace: str
+    dirs: AppDirs, *, source: str, target: str, only: Sequence[str], namespace: str
 ) -> Migration:
     """Move sessions from one store that a person named to another one.
 
     Args:
-        places: the project whose files are meant.
+        dirs: the project whose files are meant.
         source: where they are.
         target: where they shall be.
         only: the ids of those that are moved; empty for all.
@@ -63,21 +63,19 @@ async def migrate_named(
     if source == target:
         raise ConfigError.of("--to-store", "both stores are the same", subject="move")
     async with AsyncExitStack() as stack:
-        opened = await open_named_store(source, places, namespace=namespace)
+        opened = await open_named_store(source, dirs, namespace=namespace)
         stack.push_async_callback(opened.aclose)
-        goal = await open_named_store(target, places, namespace=namespace)
+        goal = await open_named_store(target, dirs, namespace=namespace)
         stack.push_async_callback(goal.aclose)
         return await migrate_sessions(opened, goal, only)
 
 
-async def open_named_store(
-    name: str, places: Places, *, namespace: str
-) -> SessionStore:
+async def open_named_store(name: str, dirs: AppDirs, *, namespace: str) -> SessionStore:
     """Open a store; whoever opened it closes it.
 
     Args:
         name: `files`, or a URL.
-        places: the project whose files are meant.
+        dirs: the project whose files are meant.
         namespace: whose sessions are meant in a store that many share.
 
     Raises:
@@ -85,18 +83,18 @@ async def open_named_store(
         StoreError: the store refuses.
     """
     if name == FILES:
-        return FileSessionStore(ProjectSessions.of(places))
+        return FileSessionStore(ProjectSessions.of(dirs))
     scheme, separator, _ = name.partition("://")
     for point in entry_points(group=GROUP, name=scheme):
         if separator:
             opener: StoreOpener = point.load()
             return await opener(name, namespace=namespace)
     known = sorted({f"{point.name}://…" for point in entry_points(group=GROUP)})
-    told = f"no store; known: {', '.join([FILES, *known])}"
+    problem = f"no store; known: {', '.join([FILES, *known])}"
     if scheme in ("postgres", "postgresql"):
-        told += ". Install amplifier-module-store-postgres"
+        problem += ". Install amplifier-module-store-postgres"
     # a URL may hold a password
-    raise ConfigError.of(scheme, told, subject="choice of a store")
+    raise ConfigError.of(scheme, problem, subject="choice of a store")
 
 
 @attrs.frozen(kw_only=True)
@@ -112,32 +110,32 @@ class StoreChoice:
     store: str | None = None
     namespace: str | None = None
 
-    def sessions(self, places: Places) -> ProjectSessions:
+    def sessions(self, dirs: AppDirs) -> ProjectSessions:
         """Return the sessions as every command uses them.
 
         Raises:
             ConfigError: the settings have problems.
         """
-        settings = load_settings(places)
+        settings = load_settings(dirs)
         name = self._name(settings)
         if name == FILES:
-            return ProjectSessions.of(places)
-        namespace = self._namespace(settings, places)
+            return ProjectSessions.of(dirs)
+        namespace = self._namespace(settings, dirs)
         return SharedSessions.of_store(
-            partial(open_named_store, name, places, namespace=namespace),
-            places.state / "sessions",
+            partial(open_named_store, name, dirs, namespace=namespace),
+            dirs.state / "sessions",
         )
 
-    async def opened(self, places: Places) -> SessionStore:
+    async def opened(self, dirs: AppDirs) -> SessionStore:
         """Open the store; whoever opened it closes it.
 
         Raises:
             ConfigError: the settings have problems, or no installed module knows such a store.
             StoreError: the store refuses.
         """
-        settings = load_settings(places)
-        namespace = self._namespace(settings, places)
-        return await open_named_store(self._name(settings), places, namespace=namespace)
+        settings = load_settings(dirs)
+        namespace = self._namespace(settings, dirs)
+        return await open_named_store(self._name(settings), dirs, namespace=namespace)
 
     def _name(self, settings: Settings) -> str:
         if self.store is not None:
@@ -147,8 +145,8 @@ class StoreChoice:
         # a reference may stand there for the whole URL
         return settings.source(_KEY)[0]
 
-    def _namespace(self, settings: Settings, places: Places) -> str:
-        return self.namespace or settings.read().sessions.namespace or places.root.name
+    def _namespace(self, settings: Settings, dirs: AppDirs) -> str:
+        return self.namespace or settings.read().sessions.namespace or dirs.root.name
 
 
 FILES_OF_PROJECT: Final = StoreChoice(store=FILES)

@@ -140,8 +140,8 @@ class FileQuotas:
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
-        told = f"has version {version}; this Amplifier knows {_VERSION}"
-        raise StoreError(f"{str(path)!r} {told}: update it")
+        problem = f"has version {version}; this Amplifier knows {_VERSION}"
+        raise StoreError(f"{str(path)!r} {problem}: update it")
     if version < _VERSION:
         for table in (_ACCOUNTS, _RESERVATIONS, _PAUSES):
             connection.execute(table)

@@ -256,8 +256,8 @@ class FileSessionStore:
         def change(folder: Path) -> None:
             # What was said without a record is a damaged session.
             if not (folder / METADATA).exists():
-                told = "has no record yet; write that first"
-                raise StoreError(f"Session {lease.session_id!r} {told}")
+                problem = "has no record yet; write that first"
+                raise StoreError(f"Session {lease.session_id!r} {problem}")
             function(folder)
 
         await self._write(lease, change)

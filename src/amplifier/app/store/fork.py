@@ -70,19 +70,21 @@ async def fork_session(
             "messages": len(lines),
         },
     )
-    async with store.open(record) as kept:
+    async with store.open(record) as writer:
         mended = repair([line.message for line in lines]).messages
-        told = with_turns(mended, lines)
-        await kept.transcript.put(told)
-        await kept.write(
-            attrs.evolve(record, turn_count=len(turns_of(told)), updated=record.created)
+        messages = with_turns(mended, lines)
+        await writer.transcript.put(messages)
+        await writer.write(
+            attrs.evolve(
+                record, turn_count=len(turns_of(messages)), updated=record.created
+            )
         )
         if recorded is not None:
-            await kept.record_composition(
+            await writer.record_composition(
                 recorded, provider=old.provider, model=old.model
             )
-        await to_thread.run_sync(_copy_settings, session.folder, kept.folder)
-        return StoredSession(folder=kept.folder, record=kept.record)
+        await to_thread.run_sync(_copy_settings, session.folder, writer.folder)
+        return StoredSession(folder=writer.folder, record=writer.record)
 
 
 def with_turns(

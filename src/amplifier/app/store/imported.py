@@ -75,11 +75,13 @@ async def import_session(
     folder = store.folder(record.session_id)
     if await to_thread.run_sync(read_record, folder) is not None:
         record = attrs.evolve(record, session_id=str(uuid4()))
-    told = with_turns(repair([line.message for line in lines]).messages, lines)
-    async with store.open(attrs.evolve(record, working_dir=working_dir)) as kept:
-        await kept.transcript.put(told)
-        await kept.write(attrs.evolve(kept.record, turn_count=len(turns_of(told))))
-        return StoredSession(folder=kept.folder, record=kept.record)
+    messages = with_turns(repair([line.message for line in lines]).messages, lines)
+    async with store.open(attrs.evolve(record, working_dir=working_dir)) as writer:
+        await writer.transcript.put(messages)
+        await writer.write(
+            attrs.evolve(writer.record, turn_count=len(turns_of(messages)))
+        )
+        return StoredSession(folder=writer.folder, record=writer.record)
 
 
 def _read_clean(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
@@ -131,10 +133,10 @@ def read_export(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
         case {"format": export.FORMAT, "version": int() as version} if (
             version > export.VERSION
         ):
-            told = (
+            problem = (
                 f"up to {export.VERSION} is understood; got {version}. Update amplifier"
             )
-            raise _problem(subject, "version", told)
+            raise _problem(subject, "version", problem)
         case {
             "format": export.FORMAT,
             "version": export.VERSION,

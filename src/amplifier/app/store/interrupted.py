@@ -82,13 +82,13 @@ class InterruptedTurn:
     def with_note(self, note: str) -> InterruptedTurn:
         """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
         more = f"{IN_DOUBT} {note}".strip()
-        told = tuple(
+        changed = tuple(
             {**message, "content": more}
             if message.get("content") == IN_DOUBT
             else message
             for message in self.messages
         )
-        return attrs.evolve(self, messages=told)
+        return attrs.evolve(self, messages=changed)
 
 
 def read_turns(records: Iterable[LogEntry]) -> tuple[InterruptedTurn, ...]:

@@ -238,8 +238,8 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
 def _withheld(record: JournalRecord, written: JournalRecord) -> Iterator[str]:
     """Yield the ids of the calls of a message that are not written as the model made them."""
     match record, written:
-        case MessageWritten(message=made), MessageWritten(message=kept) if made != kept:
-            stored = tool_calls_of(kept)
+        case MessageWritten(message=made), MessageWritten(message=held) if made != held:
+            stored = tool_calls_of(held)
             for call_id, arguments in tool_calls_of(made).items():
                 if stored.get(call_id) != arguments:
                     yield call_id

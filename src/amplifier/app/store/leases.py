@@ -134,12 +134,12 @@ def holding(folder: Path, lease: Lease) -> Iterator[None]:
         LeaseLostError: the lease has ended.
         StoreUnavailableError: somebody else holds the lock for longer than a step takes.
     """
-    from amplifier_kit.files.locks import STEP_PATIENCE, LockedError, WriterLock
+    from amplifier_kit.files.locks import STEP_TIMEOUT, LockedError, WriterLock
 
     _require(folder, lease)  # no lock is made where the session was deleted
     try:
         # nobody has the session open while its lease holds
-        lock = WriterLock.take(folder / JOURNAL, patience=STEP_PATIENCE)
+        lock = WriterLock.take(folder / JOURNAL, timeout=STEP_TIMEOUT)
     except LockedError as error:
         _require(folder, lease)
         raise StoreUnavailableError(str(error)) from error

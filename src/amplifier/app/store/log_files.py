@@ -57,8 +57,8 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
     for piece in content.damage:
         if not piece.is_tail:  # which may be a line that is being written
             remedy = f"'amplifier session repair {folder.name}' moves it aside"
-            told = f"line {piece.line}: {piece.reason}; {remedy}"
-            raise ConfigError.of(name, told, subject=str(folder))
+            problem = f"line {piece.line}: {piece.reason}; {remedy}"
+            raise ConfigError.of(name, problem, subject=str(folder))
     return SessionLog(entries=content.records[after:], began=_began(file))
 
 

@@ -219,8 +219,8 @@ async def _copy(source: SessionStore, target: SessionStore, lease: Lease) -> Non
         await target.ask(lease, question)
     written = await _read(target, session_id)
     if written != attrs.evolve(content, record=incomplete):
-        told = "is not read as it was written, and stays where it was"
-        raise StoreError(f"Session {session_id!r} {told}")
+        problem = "is not read as it was written, and stays where it was"
+        raise StoreError(f"Session {session_id!r} {problem}")
 
 
 async def _read(store: SessionStore, session_id: str) -> _Content:

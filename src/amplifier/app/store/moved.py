@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.migration import Migration
 from amplifier.app.store.selection import outlines_in
@@ -39,27 +39,27 @@ class MovedProject:
     session_count: int
 
 
-def moved_projects(places: Places) -> Iterator[MovedProject]:
+def moved_projects(dirs: AppDirs) -> Iterator[MovedProject]:
     """Yield the projects that this one may have been under another name, or in another folder.
 
     Their folder is gone, and was called alike or stood beside this one.
     """
-    for store in ProjectSessions.every(places):
-        root = _root_of(store, places)
+    for store in ProjectSessions.every(dirs):
+        root = _root_of(store, dirs)
         if root is None or root.exists():
             continue
-        if root.name == places.root.name or root.parent == places.root.parent:
+        if root.name == dirs.root.name or root.parent == dirs.root.parent:
             count = len(os.listdir(store.sessions))
             yield MovedProject(root=root, session_count=count)
 
 
-def project_at(folder: Path, places: Places) -> Places:
+def project_at(folder: Path, dirs: AppDirs) -> AppDirs:
     """Return the places of a project whose folder was there; it need not exist any more."""
     root = Path(os.path.realpath(folder))
-    return Places(working_dir=root, home=places.home, root=root)
+    return AppDirs(working_dir=root, home=dirs.home, root=root)
 
 
-def move_sessions(source: Places, target: Places) -> Migration:
+def move_sessions(source: AppDirs, target: AppDirs) -> Migration:
     """Move the sessions of a project to another one. It blocks: call it in a thread.
 
     Raises:
@@ -105,7 +105,7 @@ def _move(folder: Path, goal: Path, old: Path, new: Path) -> None:
         (goal / f"{name}.lock").unlink(missing_ok=True)
 
 
-def _root_of(store: ProjectSessions, places: Places) -> Path | None:
+def _root_of(store: ProjectSessions, dirs: AppDirs) -> Path | None:
     """Return the folder of the project of a store, by where its sessions worked."""
     try:
         names = sorted(os.listdir(store.sessions))[:_LOOKS]
@@ -115,7 +115,7 @@ def _root_of(store: ProjectSessions, places: Places) -> Path | None:
         worked = read_outline(store.sessions / name).get("working_dir")
         if isinstance(worked, str) and worked:
             for folder in (Path(worked), *Path(worked).parents):
-                project = Places(working_dir=folder, home=places.home, root=folder)
+                project = AppDirs(working_dir=folder, home=dirs.home, root=folder)
                 if project.state == store.root:
                     return folder
     return None

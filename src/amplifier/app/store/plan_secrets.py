@@ -71,8 +71,8 @@ def _revealed(
         for value in live:
             if value is not None and value != WITHHELD:
                 return value
-        told = "this secret is not stored, and neither settings nor environment have it now"
-        problems.append(Problem(path, told))
+        problem = "this secret is not stored, and neither settings nor environment have it now"
+        problems.append(Problem(path, problem))
         return None
     if isinstance(stored, Mapping):
         known = [value for value in live if isinstance(value, Mapping)]

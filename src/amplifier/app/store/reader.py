@@ -17,7 +17,7 @@ from amplifier.app.store.transcript import (
     place_behind,
     read_lines,
 )
-from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
+from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, unrecorded
 from amplifier_kit.files.appendlog import (
     Damage,
     Expected,
@@ -100,18 +100,18 @@ def read_history(folder: Path) -> StoredHistory:
     journal = read_journal(folder)
     transcript = _read(folder, TRANSCRIPT, EXPECTED)
     lines, last_turn = read_lines(transcript.records)
-    turns = untold(read_turns(journal.records), last_turn)
-    told = {turn.turn_id for turn in turns}
+    turns = unrecorded(read_turns(journal.records), last_turn)
+    recorded = {turn.turn_id for turn in turns}
     # A turn that was being moved when the program ended stands in both files: the
     # journal's copy counts, since it is complete.
-    kept = [line for line in lines if line.is_closed or line.turn not in told]
+    retained = [line for line in lines if line.is_closed or line.turn not in recorded]
     running = [(turn.turn_id, message) for turn in turns for message in turn.messages]
-    kept += [
+    retained += [
         TranscriptLine(at=at, turn=turn, message=said)
-        for at, (turn, said) in enumerate(running, place_behind(kept))
+        for at, (turn, said) in enumerate(running, place_behind(retained))
     ]
     return StoredHistory(
-        lines=tuple(kept),
+        lines=tuple(retained),
         interrupted=join_turns(turns),
         damage=(
             *((JOURNAL, piece) for piece in journal.damage),

@@ -126,8 +126,8 @@ class RecordedComposition:
         fields = as_object(to_json(self))
         written = (json.dumps({"version": VERSION, **fields}, indent=1) + "\n").encode()
         if len(written) > MAX_BYTES:
-            told = f"it has {len(written):,} bytes; {MAX_BYTES:,} can be read"
-            raise ConfigError.of("", told, subject="composition of a session")
+            problem = f"it has {len(written):,} bytes; {MAX_BYTES:,} can be read"
+            raise ConfigError.of("", problem, subject="composition of a session")
         return written
 
     @classmethod
@@ -143,8 +143,8 @@ class RecordedComposition:
             )
         version = data.get("version")
         if version != VERSION or isinstance(version, bool):
-            told = f"{VERSION} is understood; got {version!r:.40}. A newer version of amplifier may have written it"
-            raise ConfigError.of("version", told, subject=subject)
+            message = f"{VERSION} is understood; got {version!r:.40}. A newer version of amplifier may have written it"
+            raise ConfigError.of("version", message, subject=subject)
         fields = {key: value for key, value in data.items() if key != "version"}
         return read_config(cls, fields, subject=subject)
 
@@ -161,8 +161,8 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
         # no link: it may lead to what others change
         with open(os.open(file, READ), "rb") as stream:
             if os.fstat(stream.fileno()).st_nlink > 1:
-                told = "it is a hard link: the same file has another name, under which others may change it"
-                raise ConfigError.of("", told, subject=subject)
+                problem = "it is a hard link: the same file has another name, under which others may change it"
+                raise ConfigError.of("", problem, subject=subject)
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None

@@ -246,8 +246,10 @@ def record_bytes(record: JSONObject, session_id: str) -> bytes:
     if len(written) > MAX_BYTES:
         sizes = {key: len(json.dumps(value)) for key, value in data.items()}
         largest = max(sizes, key=sizes.__getitem__)
-        told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
-        raise ConfigError.of(largest, told, subject=f"record of session {session_id!r}")
+        problem = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
+        raise ConfigError.of(
+            largest, problem, subject=f"record of session {session_id!r}"
+        )
     return written
 
 

@@ -144,13 +144,13 @@ async def repair(store: ProjectSessions, session_id: str) -> Diagnosis:
     if found.is_sound and not found.is_open:
         return found
     await to_thread.run_sync(_restore_files, store.folder(session_id), session_id)
-    async with store.open(SessionRecord(session_id=session_id)) as kept:
-        await charge_cut_off(store, kept)
-        await kept.settle()
-        lines = kept.transcript.lines
+    async with store.open(SessionRecord(session_id=session_id)) as writer:
+        await charge_cut_off(store, writer)
+        await writer.settle()
+        lines = writer.transcript.lines
         mended = mend([line.message for line in lines])
         if mended.findings:
-            await kept.transcript.put(with_turns(mended.messages, lines))
+            await writer.transcript.put(with_turns(mended.messages, lines))
     return found
 
 

@@ -99,8 +99,8 @@ class SessionReplica:
                 self._renewed = asked
             except StoreUnavailableError as error:
                 # the next record of the journal is refused, where it does not come back
-                told, session_id = str(error), self.lease.session_id
-                report("store.lease_not_renewed", problem=told, session=session_id)
+                message, session_id = str(error), self.lease.session_id
+                report("store.lease_not_renewed", problem=message, session=session_id)
 
     async def append(self, records: Sequence[LogEntry]) -> None:
         """Store records of the journal.
@@ -167,8 +167,8 @@ class SessionReplica:
                 # it answers, and so it is this that it does not take
                 if self._renewed - begun >= _REFUSED * self.lease.period:
                     self.waits = False
-                    told = f"The store takes no more of it: {error}"
-                    raise StoreError(told) from error
+                    message = f"The store takes no more of it: {error}"
+                    raise StoreError(message) from error
                 await anyio.sleep(pause)
                 pause = min(2 * pause, longest)
 

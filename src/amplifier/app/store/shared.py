@@ -27,7 +27,7 @@ from amplifier.app.store.replica import SessionReplica, fetch
 from amplifier.app.store.selection import find_session
 from amplifier.app.store.store import Cleanup, ProjectSessions
 from amplifier.app.store.stored import StoredSession
-from amplifier.app.store.writer import METADATA, KeptSession
+from amplifier.app.store.writer import METADATA, SessionWriter
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier_kit.files.appendlog import Durability
@@ -81,7 +81,7 @@ class SharedSessions(ProjectSessions):
     @asynccontextmanager
     async def open(
         self, record: SessionRecord, *, durability: Durability = "written"
-    ) -> AsyncIterator[KeptSession]:
+    ) -> AsyncIterator[SessionWriter]:
         """Open a session for writing, here and in the store; see `SessionStore.open`.
 
         Raises:
@@ -92,13 +92,13 @@ class SharedSessions(ProjectSessions):
         session_id = record.session_id
         async with self._store() as store, self._leased(store, session_id) as lease:
             await self._copy(store, session_id)
-            async with super().open(record, durability=durability) as kept:
-                replica = SessionReplica(store, lease, kept.folder, self.waits)
-                kept.journal.replica = replica
+            async with super().open(record, durability=durability) as writer:
+                replica = SessionReplica(store, lease, writer.folder, self.waits)
+                writer.journal.replica = replica
                 async with open_group() as group:
                     group.start_soon(replica.renew)
                     async with _brought_back(replica):
-                        yield kept
+                        yield writer
                     group.cancel_scope.cancel()
 
     def apart(self) -> SharedSessions:
@@ -252,9 +252,9 @@ class LeasedSessions(SharedSessions):
     async def _is_further(self, session_id: str) -> bool:
         """Whether the files have more than the store, which gets it with the turn: somebody took a turn of it here."""
         folder = self.folder(session_id)
-        kept = await to_thread.run_sync(read_entries, folder, "transcript")
+        entries = await to_thread.run_sync(read_entries, folder, "transcript")
         known = await self.store.read_log(session_id, "transcript")
-        here = [each.data for each in kept.entries]
+        here = [each.data for each in entries.entries]
         there = [each.data for each in known.entries]
         return len(here) > len(there) and here[: len(there)] == there
 

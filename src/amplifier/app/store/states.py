@@ -66,7 +66,7 @@ def holder_of(folder: Path | str) -> str | None:
     names = sorted(name for name in found if name.endswith(".lock"))
     for file in (Path(folder, name) for name in names):
         try:
-            WriterLock.take(file.with_suffix(""), patience=0).release()
+            WriterLock.take(file.with_suffix(""), timeout=0).release()
         except LockedError as error:
             return str(error.owner or "another process")
         except ModuleNotFoundError:

@@ -21,7 +21,7 @@ from uuid import uuid4
 import attrs
 from anyio import CancelScope, to_thread
 
-from amplifier.app.directories import Places
+from amplifier.app.directories import AppDirs
 from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.journal import FileJournal
@@ -42,7 +42,7 @@ from amplifier.app.store.writer import (
     MADE_OF,
     METADATA,
     TRANSCRIPT,
-    KeptSession,
+    SessionWriter,
     write_record,
 )
 from amplifier_kit.files.appendlog import Durability
@@ -87,14 +87,14 @@ class ProjectSessions:
     root: Path
 
     @classmethod
-    def of(cls, places: Places) -> ProjectSessions:
+    def of(cls, dirs: AppDirs) -> ProjectSessions:
         """Return the store of a project."""
-        return cls(places.state)
+        return cls(dirs.state)
 
     @classmethod
-    def every(cls, places: Places) -> list[ProjectSessions]:
+    def every(cls, dirs: AppDirs) -> list[ProjectSessions]:
         """Return the stores of all projects of the person."""
-        projects = places.home / "projects"
+        projects = dirs.home / "projects"
         if projects.is_dir():
             return [cls(folder) for folder in sorted(projects.iterdir())]
         return []
@@ -111,7 +111,7 @@ class ProjectSessions:
     @asynccontextmanager
     async def open(
         self, record: SessionRecord, *, durability: Durability = "written"
-    ) -> AsyncIterator[KeptSession]:
+    ) -> AsyncIterator[SessionWriter]:
         """Open a session for writing; one that is not there is made, with who it is before anything else.
 
         A process that holds a session and ends lets go of it, however it ends: the system holds the lock.
@@ -139,7 +139,7 @@ class ProjectSessions:
             stack.push_async_callback(_close, transcript)
             if transcript.damage:  # perhaps nothing of it is left
                 await to_thread.run_sync(_read_own, folder, record)
-            yield KeptSession(folder, stored, transcript, journal)
+            yield SessionWriter(folder, stored, transcript, journal)
 
     def listing(self) -> SessionListing:
         """Read who the sessions are: all of them, those that another session made as well."""

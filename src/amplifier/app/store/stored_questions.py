@@ -56,9 +56,9 @@ def changing_questions(folder: Path) -> Iterator[dict[str, StoredQuestion]]:
         ConfigError: the file cannot be understood.
         OSError: the system refuses; nothing is changed.
     """
-    from amplifier_kit.files.locks import STEP_PATIENCE, WriterLock
+    from amplifier_kit.files.locks import STEP_TIMEOUT, WriterLock
 
-    with WriterLock.take(folder / QUESTIONS, patience=STEP_PATIENCE):
+    with WriterLock.take(folder / QUESTIONS, timeout=STEP_TIMEOUT):
         known = read_questions(folder)
         changed = dict(known)
         yield changed

@@ -110,10 +110,10 @@ class Transcript:
         """
         known = _common(self.messages, messages)
         is_longer = known == len(self.lines)
-        kept = self.lines
+        lines = self.lines
         if not is_longer:
-            kept = [attrs.evolve(line, at=at) for at, line in enumerate(kept[:known])]
-        first = place_behind(kept)
+            lines = [attrs.evolve(line, at=at) for at, line in enumerate(lines[:known])]
+        first = place_behind(lines)
         new = [
             TranscriptLine(
                 at=first + offset, turn=turn_id, message=message, is_closed=True
@@ -126,10 +126,10 @@ class Transcript:
             self._log.take()
         else:
             # A history that changed before its end cannot be appended to: it is replaced at once.
-            await self._log.replace(await _records(turn_id, [*kept, *new], clean))
+            await self._log.replace(await _records(turn_id, [*lines, *new], clean))
         # The journal is cleared after this: until then it has the only safe copy.
         await self._log.sync()
-        self.lines = [*kept, *new]
+        self.lines = [*lines, *new]
         self.last_turn = turn_id
 
     async def put(

@@ -35,8 +35,8 @@ __all__ = [
     "MADE_OF",
     "METADATA",
     "TRANSCRIPT",
-    "KeptSession",
-    "untold",
+    "SessionWriter",
+    "unrecorded",
     "with_turn",
     "write_record",
 ]
@@ -50,7 +50,7 @@ MADE_OF: Final = "config.md"
 
 
 @attrs.define(eq=False)
-class KeptSession:
+class SessionWriter:
     """A stored session and its writer; `SessionStore.open` opens and closes it.
 
     Args:
@@ -68,7 +68,7 @@ class KeptSession:
     _noting: anyio.Lock = attrs.field(factory=anyio.Lock)
 
     def __attrs_post_init__(self) -> None:
-        turns = untold(self.journal.turns, self.transcript.last_turn)
+        turns = unrecorded(self.journal.turns, self.transcript.last_turn)
         moved = join_turns(self.journal.turns[: len(self.journal.turns) - len(turns)])
         if moved is not None:
             # The process ended before the record said what it spent.
@@ -259,7 +259,7 @@ class KeptSession:
         self.record = record
 
 
-def untold(
+def unrecorded(
     turns: Sequence[InterruptedTurn], last_turn: str | None
 ) -> tuple[InterruptedTurn, ...]:
     """Return the turns of a journal that a transcript whose last turn is known does not have."""

@@ -17,7 +17,7 @@ from amplifier_sdk.content import (
 )
 from amplifier_sdk.messages import Message, MessageDict
 
-__all__ = ["Audience", "is_shown", "told"]
+__all__ = ["Audience", "is_shown", "visible_texts"]
 
 Audience: TypeAlias = Literal["user", "developer", "internal"]
 """Who looks: `user` sees what is meant for users, `developer` thinking and tools as well, `internal` everything."""
@@ -34,7 +34,7 @@ def is_shown(block: ContentBlock, audience: Audience) -> bool:
     return _ORDER[block.visibility or usual] <= _ORDER[audience]
 
 
-def told(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
+def visible_texts(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
     """Write messages as Markdown for an audience, one piece each.
 
     What modules and instructions say is for `internal` alone.

@@ -102,15 +102,15 @@ class _Builder:
             turn.reach(now)
         match record.event:
             case event if event in _OF_TURNS and turn is not None:
-                self._tell_turn(turn, record)
+                self._report_turn(turn, record)
             case "provider:request" | "provider:response" | "provider:error":
-                self._tell_call(record)
+                self._report_call(record)
             case "tool:pre" | "tool:post" | "tool:error":
-                self._tell_tool(record)
+                self._report_tool(record)
             case "hook:decided":
-                self._tell_decision(record)
+                self._report_decision(record)
             case event if event not in _INSIDE_OTHERS:
-                self._tell_note(record)
+                self._report_note(record)
             case _:
                 pass
 
@@ -138,7 +138,7 @@ class _Builder:
             totals=TraceTotals.of(rows, self.calls),
         )
 
-    def _tell_turn(self, turn: TraceStep, record: LogRecord) -> None:
+    def _report_turn(self, turn: TraceStep, record: LogRecord) -> None:
         data = record.data
         if record.event in ("execution:start", "prompt:submit"):
             turn.hint = words(data.get("prompt"))
@@ -153,7 +153,7 @@ class _Builder:
             if turn.status != "ok":
                 turn.note("Status", self.texts.of(status))
 
-    def _tell_call(self, record: LogRecord) -> None:
+    def _report_call(self, record: LogRecord) -> None:
         data = record.data
         step = self.tree.span(record, "model")
         named = (text_of(data.get(key)) for key in ("provider", "model"))
@@ -196,7 +196,7 @@ class _Builder:
             )
         )
 
-    def _tell_tool(self, record: LogRecord) -> None:
+    def _report_tool(self, record: LogRecord) -> None:
         data = record.data
         step = self.tree.span(record, "tool")
         step.name = words(data.get("tool_name"), 80)
@@ -230,7 +230,7 @@ class _Builder:
         if step.kind == "tool":
             self.said.append(("tool", step, at))
 
-    def _tell_decision(self, record: LogRecord) -> None:
+    def _report_decision(self, record: LogRecord) -> None:
         data = record.data
         about = self.tree.decided_about(record)
         step = self.tree.make("decision", record)
@@ -251,7 +251,7 @@ class _Builder:
             role = words(injection.get("role"), 20) or "system"
             self._say(role, step, "Injected", injection.get("content"))
 
-    def _tell_note(self, record: LogRecord) -> None:
+    def _report_note(self, record: LogRecord) -> None:
         step = self.tree.make("note", record)
         step.name = words(record.event, 80)
         step.finish(self.tree.now)

@@ -51,11 +51,11 @@ class Texts:
         limit = self.longest
         if self.used >= self.total:
             limit = min(_SHORT, limit)
-        kept = visible(text[:limit])
-        self.used += len(kept)
+        shown = visible(text[:limit])
+        self.used += len(shown)
         if len(text) <= limit:
-            return kept
-        return f"{kept}\n… {len(text):,} characters in all"
+            return shown
+        return f"{shown}\n… {len(text):,} characters in all"
 
 
 def words(value: JSONValue, longest: int = _LABEL) -> str:

@@ -90,9 +90,9 @@ class ChildSessions:
             messages = await _read(ended[number - len(opened) - 1])
             redactor = redactor_of(self.talk.opened.session.coordinator)
         # what messages say takes longer to load than most commands need
-        from amplifier.app.text.message_visibility import told
+        from amplifier.app.text.message_visibility import visible_texts
 
-        text = "\n\n".join(told(messages, self.display.visibility))
+        text = "\n\n".join(visible_texts(messages, self.display.visibility))
         return CommandAnswer(text=redactor.redact_text(text) or "It has said nothing.")
 
     @property
@@ -101,7 +101,7 @@ class ChildSessions:
 
     async def _stored(self) -> list[StoredSession]:
         """Read the records of the session's own children, the latest first."""
-        store = ProjectSessions.of(self.talk.opened.composition.places)
+        store = ProjectSessions.of(self.talk.opened.composition.dirs)
         own = self.talk.opened.session.session_id
         try:
             (family,) = await to_thread.run_sync(partial(store.families, [own]))

@@ -69,7 +69,7 @@ class ChatCommands:
 
     async def _resume(self, arguments: str) -> CommandAnswer:
         opened = self.chat.talk.opened
-        store = opened.store or ProjectSessions.of(opened.composition.places)
+        store = opened.store or ProjectSessions.of(opened.composition.dirs)
         store = store.apart()
         own = opened.session.session_id
         try:
@@ -111,14 +111,16 @@ class ChatCommands:
     async def _note(self, arguments: str) -> CommandAnswer:
         if not arguments:
             raise CommandError("A text is missing: /note TEXT")
-        places = self.chat.talk.opened.composition.places
+        dirs = self.chat.talk.opened.composition.dirs
         try:
-            path = await to_thread.run_sync(add_note, places, arguments)
+            path = await to_thread.run_sync(add_note, dirs, arguments)
         except AmplifierError as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            told = error.strerror or "it is no file"
-            raise CommandError(f"{error.filename} cannot be written: {told}") from error
+            message = error.strerror or "it is no file"
+            raise CommandError(
+                f"{error.filename} cannot be written: {message}"
+            ) from error
         return CommandAnswer(text=f"Added to {path}")
 
     async def _expand(self, arguments: str) -> CommandAnswer:

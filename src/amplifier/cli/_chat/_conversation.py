@@ -244,7 +244,7 @@ class ChatLoop:
 
     async def _look_for_branch(self) -> None:
         """Read which branch is checked out: what ran may have changed it."""
-        root = self.talk.opened.composition.places.root
+        root = self.talk.opened.composition.dirs.root
         self.status.branch = await to_thread.run_sync(branch_of, root)
 
     async def _take(self, prompt: Prompt) -> None:
@@ -392,12 +392,12 @@ class ChatLoop:
     async def _reload(self) -> None:
         """Read again what is shown, since a setting may have changed."""
         opened = self.talk.opened
-        if opened.kept is None:
+        if opened.writer is None:
             folder = None
         else:
-            folder = opened.kept.folder
+            folder = opened.writer.folder
         settings = await to_thread.run_sync(
-            partial(load_settings, opened.composition.places, session=folder)
+            partial(load_settings, opened.composition.dirs, session=folder)
         )
         self.show(display_of(opened.composition.profile, settings))
 

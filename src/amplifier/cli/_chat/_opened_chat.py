@@ -13,7 +13,7 @@ from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import FOLDER
 from amplifier.app.sessions.opened import open_session
 from amplifier.app.sessions.selection import SelectedSession
-from amplifier.app.text.message_visibility import told
+from amplifier.app.text.message_visibility import visible_texts
 from amplifier.cli._approval import Consent
 from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._commands import ChatCommands
@@ -26,7 +26,7 @@ from amplifier.cli._chat._questions import ChatApproval
 from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._chat._typed_keys import TypedKeys
 from amplifier.cli._interrupts import Interrupts
-from amplifier.cli._session_selection import tell_opening
+from amplifier.cli._session_selection import report_opening
 from amplifier.cli._terminal import MessageLines, notice
 from amplifier.cli._turns import TURNS
 from amplifier_kit.redaction import redactor_of
@@ -79,7 +79,7 @@ class OpenedChat:
             shown=TURNS | {"thinking"},
         )
         async with opening as opened:
-            tell_opening(opened)
+            report_opening(opened)
             opened.offer_background()
             talk = Talk.of(opened)
             screen = ChatScreen(self.board, self.rendering, talk, self.debug)
@@ -121,8 +121,8 @@ class OpenedChat:
 
     def _completer(self, conversation: ChatLoop) -> ChatCompleter:
         talk = conversation.talk
-        places = talk.opened.composition.places
-        roots = {"user:": places.home, "project:": places.root / FOLDER}
+        dirs = talk.opened.composition.dirs
+        roots = {"user:": dirs.home, "project:": dirs.root / FOLDER}
         roots |= {
             f"{name}:": found.path
             for name, found in talk.opened.composition.collections.all().items()
@@ -133,14 +133,16 @@ class OpenedChat:
             "provider": lambda: (*talk.opened.session.coordinator.providers, "auto"),
             "help": lambda: conversation.registry.names,
         }
-        return ChatCompleter(conversation.registry, places.working_dir, roots, choices)
+        return ChatCompleter(conversation.registry, dirs.working_dir, roots, choices)
 
     async def _recall(self, talk: Talk) -> None:
         if not talk.starts:
             return
         said = (await talk.said())[talk.starts[-1] :]
         audience = talk.opened.composition.display.visibility
-        text = "\n\n".join(await to_thread.run_sync(lambda: list(told(said, audience))))
+        text = "\n\n".join(
+            await to_thread.run_sync(lambda: list(visible_texts(said, audience)))
+        )
         blocks = MarkdownBlocks()
         text = redactor_of(talk.opened.session.coordinator).redact_text(text)
         shown = [

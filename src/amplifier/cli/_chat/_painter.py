@@ -218,7 +218,7 @@ class Painter:
         self._show_output(running, (running.begun + running.output.end()).splitlines())
         if running.shown > self.output_lines:
             more = running.shown - self.output_lines
-            self._tell_more("  | ", more)
+            self._report_more("  | ", more)
 
     def _show_output(self, running: _Running, lines: Sequence[str]) -> None:
         for line in lines[: max(0, self.output_lines - running.shown)]:
@@ -241,8 +241,8 @@ class Painter:
             self._note(f"{cut(line, width)} ({took})")
             self._show_diff(diff_of(result))
             return
-        told = result.get_serialized_output().removeprefix(_ERROR)
-        why = one_line(self.redactor.redact_text(told), 500)
+        message = result.get_serialized_output().removeprefix(_ERROR)
+        why = one_line(self.redactor.redact_text(message), 500)
         self._note(
             f"tool {one_line(call.name)} failed after {took}: {why}",
             "red",
@@ -257,9 +257,9 @@ class Painter:
         shown = "\n".join(line[:_MAX_LINE] for line in lines[:_DIFF_ROWS])
         self._write(self.rendering.diff(shown))
         if len(lines) > _DIFF_ROWS:
-            self._tell_more("", len(lines) - _DIFF_ROWS)
+            self._report_more("", len(lines) - _DIFF_ROWS)
 
-    def _tell_more(self, lead: str, count: int) -> None:
+    def _report_more(self, lead: str, count: int) -> None:
         text = f"{lead}... {count:,} more lines, Ctrl-O or /expand shows them"
         self._write(self.rendering.line(cut(text, columns() - 1), "dim"))
 
@@ -303,7 +303,7 @@ def _call_line(running: _Running) -> str:
 
 def _output_line(line: str) -> str:
     """Return a line that a tool put out: its blanks stay, since they make columns."""
-    shown = escaped(line[:_MAX_LINE].expandtabs(8), kept=_WIDE_BLANK)
+    shown = escaped(line[:_MAX_LINE].expandtabs(8), allowed=_WIDE_BLANK)
     return cut(f"  | {shown}", columns() - 1)
 
 

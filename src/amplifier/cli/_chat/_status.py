@@ -71,7 +71,7 @@ class StatusLine:
         return next(iter(self.talk.opened.session.coordinator.providers), "")
 
     def _folder(self) -> str:
-        folder = self.talk.opened.composition.places.working_dir
+        folder = self.talk.opened.composition.dirs.working_dir
         home = Path.home()
         if folder.is_relative_to(home) and folder != home:
             shown = f"~/{folder.relative_to(home)}"

@@ -98,7 +98,7 @@ class _Chat:
             has_colour=has_colour(sys.stdout),
         )
         if self._chosen.store is not None:
-            board.remember(HistoryFile(self._chosen.composition.places.state))
+            board.remember(HistoryFile(self._chosen.composition.dirs.state))
         return board
 
     async def hold(self, interrupts: Interrupts) -> None:

@@ -80,14 +80,14 @@ class HookRegistry(KernelRegistry):
 
     def unregister(self, name: str) -> None:
         """Take back what modules of the original registered under a name; a handler of the session's stays."""
-        kept = [
+        retained = [
             entry
             for entry in self._own
             if entry.name != name or not isinstance(entry.handler, OriginalHandler)
         ]
-        if any(entry.name == name for entry in kept):
+        if any(entry.name == name for entry in retained):
             report("compat.handler_not_unregistered", name=name)
-        self._own = kept
+        self._own = retained
         self.refresh()
 
     def _free(self, name: str) -> str:

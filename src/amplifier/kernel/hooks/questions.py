@@ -117,7 +117,7 @@ class Question:
             # sorted, since the model may name the same arguments in another order
             key=_json([decision.handler, str(event), *covered], sort_keys=True),
             tool_name=tool_name,
-            risk=escaped(result.approval_risk or "unknown", kept=""),
+            risk=escaped(result.approval_risk or "unknown", allowed=""),
             agents=agents,
             call_id=call_id if isinstance(call_id, str) else None,
             session_id=session_id if isinstance(session_id, str) else None,
@@ -192,7 +192,9 @@ def _offers_always(options: Sequence[str]) -> bool:
 def _asker_line(agents: Sequence[str]) -> str:
     """Name the agent that a person did not talk to."""
     if agents:
-        return f"The agent {shortened(escaped(agents[-1], kept=''), MAX_NAME)!r} asks:"
+        return (
+            f"The agent {shortened(escaped(agents[-1], allowed=''), MAX_NAME)!r} asks:"
+        )
     return ""
 
 
@@ -203,7 +205,7 @@ def _scope_line(result: HookResult) -> str:
     scope = result.approval_scope
     covered = "exactly this, in this session"
     if scope:
-        covered = escaped(scope, kept="")
+        covered = escaped(scope, allowed="")
     return f"Allow always covers: {covered}"
 
 
@@ -218,7 +220,7 @@ def _subject(name: str, value: object) -> str:
     """Write what is asked about in one line; the middle of each long text in it is left out."""
     # each text is cut by itself first: a long one must not push the others out of sight
     shown = _json(shortened_value(value, MAX_TEXT))  # type: ignore[arg-type]  # what is no JSON data stays as it is
-    return shortened(escaped(f"{name} {shown or repr(value)}", kept=""), MAX_SHOWN)
+    return shortened(escaped(f"{name} {shown or repr(value)}", allowed=""), MAX_SHOWN)
 
 
 def _json(value: object, *, sort_keys: bool = False) -> str | None:

@@ -64,10 +64,10 @@ def keep_modules(
     """Return a merged plan whose section has only the modules with the given ids."""
     modules = plan.get(section)
     if isinstance(modules, list):
-        kept = [entry for entry in modules if keeps(_key(entry)[0])]
+        retained = [entry for entry in modules if keeps(_key(entry)[0])]
     else:
-        kept = []
-    return {**plan, section: kept}
+        retained = []
+    return {**plan, section: retained}
 
 
 def replace_modules(

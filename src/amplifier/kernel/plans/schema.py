@@ -142,10 +142,10 @@ def _limit(name: str, default: JSONValue) -> JSONObject:
     """Describe one limit by what it accepts."""
     # asked of the class itself, so that the schema cannot differ from it
     if not _accepts(name, 0.5):
-        least = 1
+        minimum = 1
         if _accepts(name, 0):
-            least = 0
-        number: JSONObject = {"type": "integer", "minimum": least}
+            minimum = 0
+        number: JSONObject = {"type": "integer", "minimum": minimum}
     else:
         number = {"type": "number", "exclusiveMinimum": 0}
     choices: list[JSONValue] = [number]

@@ -286,10 +286,10 @@ def _inherits(rule: object, inherit: str, exclude: str) -> Callable[[str], bool]
             f"unknown key{hint}",
             subject="inheritance of a child",
         )
-    kept, dropped = _patterns(rule, inherit), _patterns(rule, exclude) or ()
+    inherited, dropped = _patterns(rule, inherit), _patterns(rule, exclude) or ()
 
     def keeps(module: str) -> bool:
-        return (kept is None or _is_one_of(module, kept)) and not _is_one_of(
+        return (inherited is None or _is_one_of(module, inherited)) and not _is_one_of(
             module, dropped
         )
 

@@ -228,8 +228,8 @@ class TurnQueue:
         )
         answer: object = await around(made, run)
         if not isinstance(answer, str):
-            told = f"a turn's middleware returned {type(answer).__name__}; expected the answer's text"
-            raise ConfigError.of("", told, subject="middleware")
+            problem = f"a turn's middleware returned {type(answer).__name__}; expected the answer's text"
+            raise ConfigError.of("", problem, subject="middleware")
         return answer
 
     def _open(

@@ -21,12 +21,12 @@ def with_injections(
     messages: Sequence[Message], injections: Sequence[ContextInjection]
 ) -> Sequence[Message]:
     """Return the messages with texts behind them, or in the last tool result where a text asks for that place."""
-    kept = len(messages)
+    length = len(messages)
     added: list[Message] = []
     for injection in injections:
         if injection.append_to_last_tool_result:
-            if not added and kept and messages[-1].role == "tool":
-                kept -= 1
+            if not added and length and messages[-1].role == "tool":
+                length -= 1
                 added.append(messages[-1])
             if added and added[-1].role == "tool":
                 added[-1] = attrs.evolve(
@@ -34,7 +34,7 @@ def with_injections(
                 )
                 continue
         added.append(Message(role=injection.role, content=injection.content))
-    return _Overlay(messages, kept, tuple(added))
+    return _Overlay(messages, length, tuple(added))
 
 
 def _appended(

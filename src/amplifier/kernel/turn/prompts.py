@@ -69,9 +69,9 @@ class MediaPrompt:
                 f"Handlers of prompt:submit left {len(media)} of {len(self.media)} media of the prompt; they may"
                 " change their texts, or deny the prompt"
             )
-        told = iter(media)
+        sources = iter(media)
         parts = [
-            part if isinstance(part, TextBlock) else _as_told(part, next(told))
+            part if isinstance(part, TextBlock) else _described(part, next(sources))
             for part in self.parts
         ]
         if text != self.text:
@@ -95,9 +95,9 @@ def _part(at: int, given: object) -> TextBlock | MediaBlock:
     return sound
 
 
-def _as_told(part: MediaBlock, told: Mapping[str, JSONValue]) -> MediaBlock:
+def _described(part: MediaBlock, source: Mapping[str, JSONValue]) -> MediaBlock:
     """Return a document with the text that handlers left of it."""
-    text = told.get("text")
+    text = source.get("text")
     if (
         not isinstance(part, DocumentBlock)
         or not isinstance(text, str)

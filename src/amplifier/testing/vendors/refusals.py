@@ -96,19 +96,19 @@ class RefusalTests(PlayedTests):
         date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
         await self._asked(date, 30.0, 40.0)
 
-    async def _asked(self, header: str, least: float, most: float) -> None:
+    async def _asked(self, header: str, minimum: float, maximum: float) -> None:
         refused = HttpAnswer(status=429, headers={"Retry-After": header})
         provider, script = self.play(
             refused, self.answer(self.text), max_retries=1, min_retry_delay=_ORDINARY
         )
         started = anyio.current_time()
-        if least == inf:
+        if minimum == inf:
             with pytest.raises(RateLimitError, match=f"{_DAY:,.0f} s"):
                 await provider.complete(self.request())
             assert (anyio.current_time() - started, len(script.requests)) == (0.0, 1)
             return
         await provider.complete(self.request())
-        assert least - 0.01 <= anyio.current_time() - started <= most + 0.01
+        assert minimum - 0.01 <= anyio.current_time() - started <= maximum + 0.01
 
     def test_a_missing_key_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without a key the provider is not mounted, and the error names the environment variable."""

@@ -24,7 +24,7 @@ class SecrecyTests(PlayedTests):
     """The events say what happened, and nothing shows the key."""
 
     @in_virtual_time
-    async def test_every_exchange_is_told(self) -> None:
+    async def test_every_exchange_is_reported(self) -> None:
         """Each `llm:request` has its `llm:response`: answered, failed or cancelled."""
         answered = (HttpAnswer(status=503), self.answer(self.text))
         assert await self._statuses(*answered) == ["error", "ok"]
@@ -94,12 +94,12 @@ class SecrecyTests(PlayedTests):
                 await provider.complete(self.request())
             except LLMError as error:
                 # as error trackers do it, with the variables of every frame
-                told = TracebackException.from_exception(error, capture_locals=True)
+                trace = TracebackException.from_exception(error, capture_locals=True)
                 records += [
                     str(error),
                     repr(error),
                     repr(vars(error)),
-                    "".join(told.format()),
+                    "".join(trace.format()),
                 ]
             records += [
                 repr(recorder.events),

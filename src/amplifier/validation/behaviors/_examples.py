@@ -115,11 +115,11 @@ def _plain(
     root: Mapping[str, JSONValue],
     depth: int,
 ) -> JSONValue:
-    least = schema.get("minimum", schema.get("exclusiveMinimum"))
+    minimum = schema.get("minimum", schema.get("exclusiveMinimum"))
     number: int | float
-    if isinstance(least, (int, float)):
+    if isinstance(minimum, (int, float)):
         # above an exclusive bound as well
-        number = least + 1
+        number = minimum + 1
     else:
         number = 1
     # anything fits where no type is named, and a text is what models send most

@@ -154,7 +154,7 @@ async def _wait_when_slow(text: str) -> str:
     return text
 
 
-async def _tell_secret(text: str) -> str:
+async def _report_secret(text: str) -> str:
     return "the secret"
 
 
@@ -171,7 +171,7 @@ async def _fail(text: str) -> ToolResult:
 
 
 slow_tool: Final = partial(RecordingTool, work=_wait_when_slow)
-secret_tool: Final = partial(RecordingTool, work=_tell_secret)
+secret_tool: Final = partial(RecordingTool, work=_report_secret)
 raising_tool: Final = partial(RecordingTool, work=_raise_os_error)
 refusing_tool: Final = partial(RecordingTool, work=_raise_tool_error)
 failing_tool: Final = partial(RecordingTool, work=_fail)

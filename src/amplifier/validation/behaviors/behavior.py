@@ -115,7 +115,7 @@ def scenario(
 
 def promise(
     id: str,
-    scene: Scenario[T],
+    scenario: Scenario[T],
     *expectations: Expectation[T],
     says: str,
     fix: str,
@@ -125,7 +125,7 @@ def promise(
 
     Without an expectation what the scenario itself requires is all that is promised.
     """
-    played = asynccontextmanager(scene)
+    played = asynccontextmanager(scenario)
 
     async def check(subject: Subject) -> None:
         async with played(subject) as seen:

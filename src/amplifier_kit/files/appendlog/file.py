@@ -16,7 +16,7 @@ from anyio import ClosedResourceError
 from amplifier_kit.files.appendlog import _disk
 from amplifier_kit.files.appendlog._lines import encode_line, header_line
 from amplifier_kit.files.appendlog._scan import Damage, Expected, Scan, scan
-from amplifier_kit.files.locks import PATIENCE, WriterLock
+from amplifier_kit.files.locks import LOCK_TIMEOUT, WriterLock
 from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.stores import LogEntry
 
@@ -68,7 +68,7 @@ class AppendLogFile:
         expected: Expected,
         *,
         durability: Durability = "written",
-        patience: float = PATIENCE,
+        timeout: float = LOCK_TIMEOUT,
     ) -> Self:
         """Open a log for writing, or begin one; what is damaged is moved into `NAME.damaged` beside it.
 
@@ -76,7 +76,7 @@ class AppendLogFile:
             path: the file; folders that are missing are made.
             expected: what the log is opened for.
             durability: what an append means.
-            patience: seconds to wait for another writer that lets go.
+            timeout: seconds to wait for another writer that lets go.
 
         Raises:
             LockedError: somebody else writes it.
@@ -88,7 +88,7 @@ class AppendLogFile:
         with ExitStack() as undone:
             # before the file is opened: its content may not change between reading
             # and writing
-            lock = undone.enter_context(WriterLock.take(path, patience=patience))
+            lock = undone.enter_context(WriterLock.take(path, timeout=timeout))
             log = cls(path, expected, durability, lock, _disk.open_private(path))
             undone.callback(log._release)
             log._load()

@@ -15,7 +15,7 @@ from anyio import CapacityLimiter, to_thread
 from amplifier_kit.files.appendlog._lines import HEADER, decode_line, encode_line
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
 from amplifier_kit.files.appendlog.file import AppendLogFile, Durability
-from amplifier_kit.files.locks import PATIENCE
+from amplifier_kit.files.locks import LOCK_TIMEOUT
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.stores import LogEntry
 
@@ -44,7 +44,7 @@ class AppendLog:
         version: int = 1,
         check: Check | None = None,
         durability: Durability = "written",
-        patience: float = PATIENCE,
+        timeout: float = LOCK_TIMEOUT,
     ) -> Self:
         """Open a log, or begin one; what is damaged is moved into `NAME.damaged` beside it.
 
@@ -55,7 +55,7 @@ class AppendLog:
             version: the newest version of them that is understood; a log of a newer one is refused.
             check: says what is wrong with a record; such a record counts as damaged.
             durability: `written`, a record outlives this process once it is appended; `sync`, also a power failure.
-            patience: seconds to wait for another writer that lets go.
+            timeout: seconds to wait for another writer that lets go.
 
         Raises:
             LockedError: somebody else writes it.
@@ -69,7 +69,7 @@ class AppendLog:
         # own
         limiter = CapacityLimiter(1)
         opening = partial(
-            AppendLogFile.open, path, expected, durability=durability, patience=patience
+            AppendLogFile.open, path, expected, durability=durability, timeout=timeout
         )
         file = await to_thread.run_sync(opening, limiter=limiter)
         stored = deque(file.records)

@@ -54,8 +54,8 @@ class Opened:
 
     def __init__(self, path: Path, data: bytes) -> None:
         path.write_bytes(data)
-        self.kept = path.with_name(f"{path.name}.damaged")
-        self.kept.unlink(missing_ok=True)
+        self.writer = path.with_name(f"{path.name}.damaged")
+        self.writer.unlink(missing_ok=True)
         log = AppendLogFile.open(path, NOTES)
         self.records = [record.data for record in log.records]
         self.damage: Sequence[Damage] = log.damage
@@ -69,9 +69,9 @@ class Opened:
     def holds(self, wanted: Sequence[JSONValue]) -> bool:
         """Tell whether exactly these were found, and later these and the new one, without any more damage."""
         pieces = b"".join(piece.data + b"\n" for piece in self.damage)
-        kept = self.kept.read_bytes() if self.kept.exists() else b""
+        stored = self.writer.read_bytes() if self.writer.exists() else b""
         whole = self.records == list(wanted) and self.later == [*wanted, NEW]
-        return whole and not self.later_damage and kept == pieces
+        return whole and not self.later_damage and stored == pieces
 
 
 @pytest.fixture
@@ -243,17 +243,19 @@ def test_damage_names_its_place_cause_and_new_location(path: Path) -> None:
     middle, tail = log.damage
     log.close()
 
-    kept = path.with_name("notes.jsonl.damaged")
-    assert (middle.line, middle.is_tail, middle.kept_in) == (3, False, kept)
+    stored = path.with_name("notes.jsonl.damaged")
+    assert (middle.line, middle.is_tail, middle.kept_in) == (3, False, stored)
     assert (tail.line, tail.is_tail, tail.kept_in, tail.data) == (
         5,
         True,
-        kept,
+        stored,
         b'{"crc":"00',
     )
-    assert str(tail) == f"line 5, 10 bytes: the checksum does not fit; moved to {kept}"
-    assert kept.read_bytes().splitlines() == [middle.data, tail.data]
-    assert kept.stat().st_mode & 0o777 == 0o600
+    assert (
+        str(tail) == f"line 5, 10 bytes: the checksum does not fit; moved to {stored}"
+    )
+    assert stored.read_bytes().splitlines() == [middle.data, tail.data]
+    assert stored.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_the_opener_objects_to_is_set_aside_too(path: Path) -> None:

@@ -42,7 +42,7 @@ class Life:
         with suppress(KilledError):
             try:
                 log = AppendLogFile.open(
-                    self.path, NOTES, durability=self.durability, patience=0
+                    self.path, NOTES, durability=self.durability, timeout=0
                 )
             except OSError:
                 return 1
@@ -97,7 +97,7 @@ def begun(path: Path) -> None:
 
 
 def found(path: Path) -> list[JSONValue]:
-    log = AppendLogFile.open(path, NOTES, patience=0)
+    log = AppendLogFile.open(path, NOTES, timeout=0)
     log.close()
     return [record.data for record in log.records]
 

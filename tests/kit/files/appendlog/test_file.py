@@ -31,9 +31,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def open_notes(
-    path: Path, *, patience: float = 0, expected: Expected = NOTES
+    path: Path, *, max_wait: float = 0, expected: Expected = NOTES
 ) -> AppendLogFile:
-    return AppendLogFile.open(path, expected, patience=patience)
+    return AppendLogFile.open(path, expected, timeout=max_wait)
 
 
 def line(data: JSONValue) -> bytes:

@@ -259,7 +259,7 @@ async def test_a_writer_that_is_about_to_let_go_is_waited_for(path: Path) -> Non
     first = await AppendLog.open(path, holds="notes")
     async with anyio.create_task_group() as group:
         group.start_soon(first.aclose)
-        second = await AppendLog.open(path, holds="notes", patience=10)
+        second = await AppendLog.open(path, holds="notes", timeout=10)
     await second.aclose()
 
 

@@ -23,7 +23,7 @@ from amplifier_sdk.stores import LogEntry
 
 path, writer, count, sizes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), [int(n) for n in sys.argv[4:]]
 for number in range(count):
-    log = AppendLogFile.open(path, Expected(holds="notes"), patience=30)
+    log = AppendLogFile.open(path, Expected(holds="notes"), timeout=30)
     size = sizes[number % len(sizes)]
     log.append(encode_line(LogEntry(kind="note", data=[writer, number, "x" * size], at=1)))
     log.close()

@@ -104,16 +104,16 @@ async def test_a_cut_answer_is_continued() -> None:
         {"type": "message", "role": "assistant", "content": "One, two,"},
     ]
     assert (further[2]["role"], len(further)) == ("user", 3)
-    told = recorder.one(INCOMPLETE_CONTINUATION)
+    reported = recorder.one(INCOMPLETE_CONTINUATION)
     assert {
-        key: told[key] for key in ("provider", "model", "response_id", "reason")
+        key: reported[key] for key in ("provider", "model", "response_id", "reason")
     } == {
         "provider": "acme",
         "model": "gpt-5",
         "response_id": "resp_1",
         "reason": "max_output_tokens",
     }
-    assert (told["continuation_number"], told["max_continuations"]) == (1, 5)
+    assert (reported["continuation_number"], reported["max_continuations"]) == (1, 5)
 
 
 async def test_an_answer_is_continued_five_times_at_most() -> None:

@@ -89,17 +89,17 @@ def test_the_deltas_are_the_answer_block_by_block(name: str) -> None:
     for delta in deltas:
         piece = delta.arguments if isinstance(delta, ToolCallDelta) else delta.text
         shown[delta.index] = shown.get(delta.index, "") + piece
-    told: dict[int, str] = {}
+    reported: dict[int, str] = {}
     raw = {call.id: call.raw_arguments or "" for call in answer.tool_calls or ()}
     for index, block in enumerate(answer.content):
         match block:
             case TextBlock() | ReasoningBlock() if block.text:
-                told[index] = block.text
+                reported[index] = block.text
             case ToolCallBlock():
-                told[index] = raw[block.id]
+                reported[index] = raw[block.id]
             case _:  # nothing that is shown
                 pass
-    assert shown == told
+    assert shown == reported
     indexes = [delta.index for delta in deltas]
     assert indexes == sorted(indexes)
 

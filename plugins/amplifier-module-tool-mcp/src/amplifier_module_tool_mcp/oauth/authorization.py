@@ -163,7 +163,7 @@ class Authorization:
         target = self.grants.file.path.with_name("renewal")
         try:
             lock = await to_thread.run_sync(
-                partial(WriterLock.take, target, patience=_LOCK_SECONDS)
+                partial(WriterLock.take, target, timeout=_LOCK_SECONDS)
             )
         except OSError as error:
             raise LoginNeededError(self.name, str(error)) from error
@@ -179,12 +179,12 @@ class Authorization:
             return renewed
 
     async def _renew(self, grant: OAuthGrant) -> OAuthGrant:
-        kept = _Kept(
+        stored = _StoredGrant(
             tokens=OAuthToken.model_validate(grant.tokens),
             client=OAuthClientInformationFull.model_validate(grant.client),
         )
         provider = OAuthClientProvider(
-            self.url, OAuthClientMetadata(redirect_uris=None), kept
+            self.url, OAuthClientMetadata(redirect_uris=None), stored
         )
         provider.context.oauth_metadata = OAuthMetadata.model_validate(grant.issuer)
         if grant.resource is not None:
@@ -208,9 +208,9 @@ class Authorization:
                         f"its authorization server answers with status {answer.status_code}"
                     )
                 asked = await flow.asend(answer)
-        if not kept.is_changed or asked is not probe:
+        if not stored.is_changed or asked is not probe:
             raise LoginNeededError(self.name)
-        return _granted(provider, kept)
+        return _granted(provider, stored)
 
     # -- signing in
 
@@ -222,13 +222,13 @@ class Authorization:
             ) as requests,
             RedirectListener.open() as listener,
         ):
-            kept = _Kept()
-            provider = self._provider(kept, requests, listener, show)
+            stored = _StoredGrant()
+            provider = self._provider(stored, requests, listener, show)
             try:
                 status = await _drive(provider, _probe(self.url), requests)
             except _FAILURES as error:
                 return error
-            if not kept.is_changed:
+            if not stored.is_changed:
                 return ValueError(
                     f"it answers with status {status}, and asks nobody to sign in"
                 )
@@ -236,11 +236,11 @@ class Authorization:
                 return ValueError(
                     f"it refuses the token that was granted (status {status})"
                 )
-            return _granted(provider, kept)
+            return _granted(provider, stored)
 
     def _provider(
         self,
-        kept: _Kept,
+        stored: _StoredGrant,
         requests: SignInRequests,
         listener: RedirectListener,
         show: Show,
@@ -271,12 +271,12 @@ class Authorization:
                 "token_endpoint_auth_method": "none",
             }
         )
-        provider = OAuthClientProvider(self.url, metadata, kept, ask, wait)
+        provider = OAuthClientProvider(self.url, metadata, stored, ask, wait)
         return provider
 
 
 @attrs.define(eq=False)
-class _Kept:
+class _StoredGrant:
     """What the library has of tokens and registrations during one of its flows."""
 
     tokens: OAuthToken | None = None
@@ -342,17 +342,17 @@ def _require_proofs(metadata: OAuthMetadata | None) -> None:
         raise OAuthFlowError("its authorization server supports no PKCE with S256")
 
 
-def _granted(provider: OAuthClientProvider, kept: _Kept) -> OAuthGrant:
+def _granted(provider: OAuthClientProvider, stored: _StoredGrant) -> OAuthGrant:
     context = provider.context
-    assert kept.tokens is not None
+    assert stored.tokens is not None
     assert context.client_info is not None
     assert context.oauth_metadata is not None
     resource = context.protected_resource_metadata
     return OAuthGrant(
-        tokens=_written(kept.tokens),
+        tokens=_written(stored.tokens),
         expires_at=None
-        if kept.tokens.expires_in is None
-        else time.time() + kept.tokens.expires_in,
+        if stored.tokens.expires_in is None
+        else time.time() + stored.tokens.expires_in,
         client=_written(context.client_info),
         issuer=_written(context.oauth_metadata),
         resource=None if resource is None else _written(resource),

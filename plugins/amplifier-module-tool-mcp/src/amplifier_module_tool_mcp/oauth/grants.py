@@ -121,12 +121,12 @@ class GrantStore:
         if stored_in is None:
             entry = self._entries(self.file.read()).get(url, {})
             stored_in = "file" if "grant" in entry else "keyring"
-        kept: JSONObject = {"grant": grant.to_text()}
+        data: JSONObject = {"grant": grant.to_text()}
         if stored_in == "keyring":
             self.require_keyring()
             self.keyring.set(url, grant.to_text())
-            kept = {}
-        self.file.update(lambda content: {**self._entries(content), url: kept})
+            data = {}
+        self.file.update(lambda content: {**self._entries(content), url: data})
 
     def remove(self, url: str) -> bool:
         """Forget the grant for a server; whether there was one.
@@ -142,7 +142,9 @@ class GrantStore:
             self.keyring.remove(url)
         self.file.update(
             lambda content: {
-                key: kept for key, kept in self._entries(content).items() if key != url
+                key: stored
+                for key, stored in self._entries(content).items()
+                if key != url
             }
         )
         return True

@@ -15,7 +15,7 @@ from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.files.resolved import printable
 from amplifier_sdk.errors import ToolError, did_you_mean
 
-__all__ = ["MAIN", "DiskFiles", "JudgedFiles", "SkillFiles", "is_passed_over"]
+__all__ = ["MAIN", "DiskFiles", "SkillFiles", "TrustedSkillFiles", "is_passed_over"]
 
 MAIN: Final = "SKILL.md"
 """The file that makes a folder a skill."""
@@ -29,12 +29,12 @@ _PASSED_OVER: Final = frozenset({"__pycache__", "node_modules"})
 class SkillFiles(Protocol):
     """The files of one skill, by their names relative to its folder."""
 
-    def read(self, name: str, most: int, /) -> bytes:
+    def read(self, name: str, limit: int, /) -> bytes:
         """Return a file's content.
 
         Args:
             name: its name, such as `references/api.md`.
-            most: how many bytes it may have.
+            limit: how many bytes it may have.
 
         Raises:
             ToolError: there is no such file, it is elsewhere or protected, or it is larger.
@@ -52,7 +52,7 @@ class DiskFiles:
 
     folder: Path
 
-    def read(self, name: str, most: int, /) -> bytes:
+    def read(self, name: str, limit: int, /) -> bytes:
         """Return a file's content; see `SkillFiles.read`."""
         paths = ConfinedPaths(
             [self.folder], base=self.folder, denied_names=SECRET_NAMES
@@ -62,12 +62,12 @@ class DiskFiles:
             raise ToolError(
                 f"{printable(str(self.folder))}: the folder became a link since the skill was found"
             )
-        with paths.locate(name) as spot, spot.open_file() as file:
+        with paths.locate(name) as resolved, resolved.open_file() as file:
             # one byte more shows that the file is longer, whatever its status says
-            data = file.read(most + 1)
-        if len(data) > most:
+            data = file.read(limit + 1)
+        if len(data) > limit:
             raise ToolError(
-                f"{name!r} has more than {most} bytes; read a part of it by its path"
+                f"{name!r} has more than {limit} bytes; read a part of it by its path"
             )
         return data
 
@@ -85,12 +85,12 @@ class DiskFiles:
 
 
 @attrs.frozen
-class JudgedFiles:
+class TrustedSkillFiles:
     """Files as they were when a person trusted them, whatever they are by now."""
 
     contents: Mapping[str, bytes] = attrs.field(repr=False)
 
-    def read(self, name: str, most: int, /) -> bytes:
+    def read(self, name: str, limit: int, /) -> bytes:
         """Return a file's content; see `SkillFiles.read`."""
         # instructions write `./references/api.md` as well
         data = self.contents.get(normpath(name))
@@ -98,9 +98,9 @@ class JudgedFiles:
             raise ToolError(
                 f"the skill has no file {name!r:.200}{did_you_mean(name[:200], self.names())}"
             )
-        if len(data) > most:
+        if len(data) > limit:
             raise ToolError(
-                f"{name!r} has more than {most} bytes; read a part of it by its path"
+                f"{name!r} has more than {limit} bytes; read a part of it by its path"
             )
         return data
 

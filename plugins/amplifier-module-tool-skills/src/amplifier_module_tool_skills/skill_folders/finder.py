@@ -16,8 +16,8 @@ from amplifier_kit.files.resolved import printable
 from amplifier_module_tool_skills.skill_folders.files import (
     MAIN,
     DiskFiles,
-    JudgedFiles,
     SkillFiles,
+    TrustedSkillFiles,
     is_passed_over,
 )
 from amplifier_module_tool_skills.skill_folders.head import (
@@ -40,7 +40,7 @@ MAX_SKILL_BYTES: Final = 1_000_000
 
 _MAX_DEPTH: Final = 4
 _MAX_FOLDERS: Final = 5_000
-_PATIENCE: Final = 20.0
+_TIMEOUT: Final = 20.0
 """Seconds after which a search ends; a thousand skills take a third of one."""
 _OPEN: Final[int] = (
     os.O_RDONLY
@@ -123,7 +123,7 @@ class _Search:
     broken: list[BrokenSkill] = attrs.field(factory=list)
     seen: set[str] = attrs.field(factory=set)
     visited: int = 0
-    end: float = attrs.field(factory=lambda: monotonic() + _PATIENCE)
+    end: float = attrs.field(factory=lambda: monotonic() + _TIMEOUT)
 
     def below(self, path: Path) -> None:
         """Search the disk."""
@@ -152,14 +152,14 @@ class _Search:
         for root, found in sorted(files.items()):
             if self._is_late():
                 return
-            self._take(self.folder.path / root, found[MAIN], JudgedFiles(found))
+            self._take(self.folder.path / root, found[MAIN], TrustedSkillFiles(found))
 
     def _is_late(self) -> bool:
         if monotonic() < self.end:
             return False
         self._note(
             self.folder.path,
-            f"the search took longer than {_PATIENCE:g} s; the other skills are not read",
+            f"the search took longer than {_TIMEOUT:g} s; the other skills are not read",
         )
         return True
 

@@ -200,7 +200,7 @@ class _Fields:
     fields: Mapping[str, JSONValue]
     remarks: list[str]
 
-    def line(self, key: str, most: int) -> str | None:
+    def line(self, key: str, limit: int) -> str | None:
         """Return a text as one line without what nobody sees; `None` when there is none."""
         value = self.fields.get(key)
         # `version: 1.0` is a number in YAML
@@ -210,11 +210,11 @@ class _Fields:
             self.remarks.append(f"{key} is a text; put it in quotes")
             return None
         text = " ".join(without_unseen(value or "").split())
-        if len(text) > most:
+        if len(text) > limit:
             self.remarks.append(
-                f"{key} has {len(text)} characters, {most} of them count"
+                f"{key} has {len(text)} characters, {limit} of them count"
             )
-            text = text[: most - 1].rstrip() + "…"
+            text = text[: limit - 1].rstrip() + "…"
         return text or None
 
     def flag(self, key: str, *, default: bool) -> bool:
