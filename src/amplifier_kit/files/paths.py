@@ -208,8 +208,8 @@ class _Walk:
             elif self.pending:
                 self._down(name)
             else:
-                return self._spot([name], status)
-        return self._spot([], os.fstat(self.handle))
+                return self._resolved([name], status)
+        return self._resolved([], os.fstat(self.handle))
 
     def close(self) -> None:
         """Close the handle, if one is open."""
@@ -311,9 +311,9 @@ class _Walk:
         # `missing/..` is not the folder itself: the system would refuse it, too
         if ".." in missing:
             raise PathMissingError(self.path)
-        return self._spot(missing, None)
+        return self._resolved(missing, None)
 
-    def _spot(
+    def _resolved(
         self, names: Sequence[str], status: os.stat_result | None
     ) -> ResolvedPath:
         below = [*self.below, *names]

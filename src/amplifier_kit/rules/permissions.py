@@ -88,7 +88,7 @@ class Permissions:
         held = next((self._session[id] for id in wanted if id in self._session), None)
         if held is not None:
             return held
-        permissions, now = await self._kept(), self.clock()
+        permissions, now = await self._stored(), self.clock()
         return next(
             (
                 permissions[id]
@@ -107,7 +107,7 @@ class Permissions:
         now = self.clock()
         permissions = {
             id: permission
-            for id, permission in (await self._kept()).items()
+            for id, permission in (await self._stored()).items()
             if permission.holds(now)
         }
         return tuple(
@@ -142,7 +142,7 @@ class Permissions:
             OSError: the permissions cannot be written.
         """
         there = self._session.pop(id, None) is not None
-        if id not in await self._kept():
+        if id not in await self._stored():
             return there
         await self._change(
             lambda permissions: {
@@ -160,7 +160,7 @@ class Permissions:
             if _permission(id, value, self.file.path).holds(now)
         }
 
-    async def _kept(self) -> dict[str, PermissionRule]:
+    async def _stored(self) -> dict[str, PermissionRule]:
         content = _entries(
             await run_blocking(self.file.read, name=PERMISSIONS), self.file.path
         )

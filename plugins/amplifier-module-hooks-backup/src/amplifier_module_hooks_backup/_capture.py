@@ -81,7 +81,7 @@ class Taker:
         for follow in (False, True):
             try:
                 with confined.locate(path, follow=follow) as resolved:
-                    self._take_spot(resolved)
+                    self._take_resolved(resolved)
             except PathError:
                 return
 
@@ -128,7 +128,7 @@ class Taker:
         """Return what was taken, each path once."""
         return list(self._states.values())
 
-    def _take_spot(self, resolved: ResolvedPath) -> None:
+    def _take_resolved(self, resolved: ResolvedPath) -> None:
         if resolved.status is None:
             self._note(State(path=str(resolved.path), kind="absent"))
         elif stat.S_ISDIR(resolved.status.st_mode):

@@ -82,7 +82,7 @@ class SessionLogWriter:
             done = threading.Event()
             self._queue.put(done)
             if await run_blocking(
-                lambda: done.wait(self._patience()), name="flush of the log"
+                lambda: done.wait(self._time_limit()), name="flush of the log"
             ):
                 self._until, self.stuck = None, 0
             else:
@@ -97,12 +97,12 @@ class SessionLogWriter:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
-            thread.join(timeout=self._patience())
+            thread.join(timeout=self._time_limit())
             if thread.is_alive():
                 self._give_up()
             atexit.unregister(self._finish)
 
-    def _patience(self) -> float:
+    def _time_limit(self) -> float:
         """Return how many seconds are left to wait; they begin to run when this is asked first."""
         now = time.monotonic()
         if self._until is None:

@@ -119,8 +119,8 @@ async def _offer(surroundings: HookEnvironment, found: FoundHooks) -> None:
     if lines:
         message = surroundings.shown("\n".join(lines))
 
-        def tell(_: str, __: SessionStart) -> HookResult:
+        def report_problems(_: str, __: SessionStart) -> HookResult:
             return HookResult(user_message=message, user_message_level="warning")
 
         for event in (SESSION_START, SESSION_RESUME):
-            surroundings.listen(event, tell)
+            surroundings.listen(event, report_problems)

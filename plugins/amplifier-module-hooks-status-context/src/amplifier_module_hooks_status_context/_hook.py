@@ -46,7 +46,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     )
     status = _Status(coordinator, settings)
     unregister = coordinator.hooks.register(
-        PROVIDER_REQUEST, status.tell, settings.priority, _NAME, decides=False
+        PROVIDER_REQUEST, status.inject, settings.priority, _NAME, decides=False
     )
     coordinator.register_cleanup(unregister)
 
@@ -61,7 +61,7 @@ class _Status:
     _text: str | None = None
     _slow: GitStatus | None = None
 
-    async def tell(self, _: str, data: ProviderRequest) -> HookResult | None:
+    async def inject(self, _: str, data: ProviderRequest) -> HookResult | None:
         """Put the status behind everything else of the request, where it changes nothing that a vendor has cached."""
         turn = data.get("turn_id")
         # Once a turn: the same text in each request of it keeps a vendor's cache valid.

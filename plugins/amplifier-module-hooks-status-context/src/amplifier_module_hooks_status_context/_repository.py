@@ -310,9 +310,9 @@ class Records:
 
     def __init__(self, limit: int, end: bytes = b"\0") -> None:
         self.count: int = 0
-        self._most = limit
+        self._limit = limit
         self._end = end
-        self._kept: list[bytes] = []
+        self._first: list[bytes] = []
         self._open = b""
 
     def write(self, data: bytes) -> None:
@@ -320,8 +320,8 @@ class Records:
         *ended, rest = data.split(self._end)
         for piece in ended:
             self.count += 1
-            if len(self._kept) < self._most:
-                self._kept.append((self._open + piece)[:_MAX_RECORD])
+            if len(self._first) < self._limit:
+                self._first.append((self._open + piece)[:_MAX_RECORD])
             self._open = b""
         # A record without an end must not grow in memory.
         self._open = (self._open + rest)[:_MAX_RECORD]
@@ -329,9 +329,9 @@ class Records:
     @property
     def texts(self) -> list[str]:
         """The stored records; bytes that are no UTF-8 are replaced."""
-        return [record.decode("utf-8", "replace") for record in self._kept]
+        return [record.decode("utf-8", "replace") for record in self._first]
 
     @property
     def paths(self) -> list[str]:
         """The stored records, as paths to be opened."""
-        return [record.decode("utf-8", "surrogateescape") for record in self._kept]
+        return [record.decode("utf-8", "surrogateescape") for record in self._first]

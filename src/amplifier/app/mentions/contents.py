@@ -95,14 +95,14 @@ def read_place(
             product=files,
         )
         with confined.locate(str(place.path)) as resolved:
-            return _read_spot(resolved, lines, max_bytes)
+            return _read_resolved(resolved, lines, max_bytes)
     except PathMissingError:
         return missing
     except (PathError, OSError) as error:
         return PlaceContents(status="denied", path=place.path, note=str(error))
 
 
-def _read_spot(
+def _read_resolved(
     resolved: ResolvedPath, lines: LineRange | None, max_bytes: int
 ) -> PlaceContents:
     status = resolved.existing()

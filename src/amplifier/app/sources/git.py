@@ -224,7 +224,7 @@ class Git:
             # The person's own configuration of git may have put a token into the address.
             raise SourceFetchError(location, problem or hide_credentials(message))
         if output.is_full:
-            message = f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches"
+            message = f"git wrote more than {_MAX_OUTPUT} bytes: it has too many files or branches"
             raise SourceFetchError(location, message)
         return output.text()
 

@@ -107,7 +107,7 @@ class WaitTests(PlayedTests):
         assert (anyio.current_time(), script.closed) == (3, [True, True])
 
     @in_virtual_time
-    async def test_two_requests_at_once_are_told_apart(self) -> None:
+    async def test_two_requests_at_once_are_distinguished(self) -> None:
         """Each gets its own answer, whichever is faster."""
         slow, fast = (
             self.answer(*self._halves(self.text)),
