@@ -106,7 +106,7 @@ def measure(file: SourceFile) -> Measures:
     """Count what one file holds."""
     source = file.path.read_text("utf-8")
     lines = source.splitlines()
-    nodes = list(ast.walk(file.tree))
+    nodes = file.nodes
     tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     functions = [node for node in nodes if isinstance(node, Function)]
     return Measures(
@@ -316,7 +316,7 @@ def _code(file: SourceFile) -> Sequence[str]:
     """Return the lines of a file, without imports, comments and blank lines."""
     imports = {
         line
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         if isinstance(node, ast.Import | ast.ImportFrom)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -372,19 +372,24 @@ def _row(files: Sequence[SourceFile]) -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    views: Mapping[str, Callable[[], str]] = {
+    views: Mapping[str, Callable[[Sequence[SourceFile]], str]] = {
         "table": _table,
         "tree": _tree,
         "lists": _lists,
     }
     parser.add_argument("views", nargs="*", choices=views, default=["table"])
-    for view in parser.parse_args(arguments).views:
-        print(views[view]())
+    parser.add_argument("--of", default="", metavar="PACKAGE", help="of one package")
+    given = parser.parse_args(arguments)
+    files = source_files()
+    if given.of:
+        files = tuple(file for file in files if is_inside(file.module, given.of))
+    for view in given.views:
+        print(views[view](files))
 
 
-def _table() -> str:
+def _table(files: Sequence[SourceFile]) -> str:
     """Return a Markdown table: a line for each measure, a column for each package."""
-    table = rows(source_files())
+    table = rows(files)
     head = [["", *table], ["---", *["--:"] * len(table)]]
     body = [
         [measured, *(row[measured] for row in table.values())]
@@ -393,10 +398,10 @@ def _table() -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in head + body)
 
 
-def _tree() -> str:
+def _tree(files: Sequence[SourceFile]) -> str:
     """Return the lines of each folder, with all below it."""
     lines: Counter[str] = Counter()
-    for file in source_files():
+    for file in files:
         path = file.path.relative_to(ROOT)
         for folder in path.parents:
             lines[folder.as_posix()] += measure(file).lines
@@ -406,9 +411,8 @@ def _tree() -> str:
     )
 
 
-def _lists() -> str:
+def _lists(files: Sequence[SourceFile]) -> str:
     """Return what the figures of the table count."""
-    files = source_files()
     gerunds = [file.module for file in files if is_gerund(file.module)]
     return "\n".join(
         [

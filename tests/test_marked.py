@@ -16,29 +16,35 @@ REST: Final = "not (not process and not model and not figures)"
 
 
 @pytest.mark.parametrize(
-    ("expression", "plain", "process"),
+    ("expression", "plain", "some", "every"),
     [
-        ("", False, False),
-        (REST, True, False),
-        ("process", True, False),
-        ("process and not model", True, False),
-        ("model", True, True),
-        ("not process and not model and not figures", False, False),
-        ("not slow", False, False),
+        ("", False, False, False),
+        (REST, True, False, False),
+        ("process", True, False, False),
+        ("process and not model", True, False, False),
+        ("model", True, True, True),
+        ("not process and not model and not figures", False, False, True),
+        ("not model", False, False, False),
         # others are borne without a mention
-        ("anyio", False, False),
-        ("process or anyio", False, False),
+        ("anyio", False, False, False),
+        ("process or anyio", False, False, False),
+        ("not process and not anyio", False, False, False),
     ],
 )
-def test_file_is_left_out_that_mentions_no_marker_of_those_wanted(
-    tmp_path: Path, expression: str, *, plain: bool, process: bool
+def test_file_is_left_out_none_of_whose_tests_can_fit(
+    tmp_path: Path, expression: str, *, plain: bool, some: bool, every: bool
 ) -> None:
-    without, bearing = tmp_path / "test_plain.py", tmp_path / "test_process.py"
-    without.write_text("def test_it(): ...\n", "utf-8")
-    bearing.write_text("import pytest\npytestmark = pytest.mark.process\n", "utf-8")
+    sources = {
+        "def test_it(): ...": plain,
+        "@pytest.mark.process\ndef test_it(): ...": some,
+        "pytestmark = pytest.mark.process": every,
+        "pytestmark = [\n    pytest.mark.timeout(9),\n    pytest.mark.process,\n]": every,
+    }
 
-    assert is_left_out(without, expression) is plain
-    assert is_left_out(bearing, expression) is process
+    for source, expected in sources.items():
+        file = tmp_path / "test_it.py"
+        file.write_text(source, "utf-8")
+        assert is_left_out(file, expression) is expected, source
 
 
 @pytest.mark.process

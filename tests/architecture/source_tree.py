@@ -81,6 +81,11 @@ class SourceFile:
         return ast.parse(self.path.read_bytes(), filename=str(self.path))
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All that stands in the source; several rules read it."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def imports(self) -> tuple[Import, ...]:
         """Every imported name; `from a import b` counts as `a.b`."""
         return tuple(_imports(self.tree, self._package, lazy=False, typing_only=False))

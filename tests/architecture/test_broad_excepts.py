@@ -20,7 +20,7 @@ RAISED_LATER: Final = {
 
 
 def _handlers(file: SourceFile) -> Iterator[tuple[ast.ExceptHandler, set[str]]]:
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.ExceptHandler):
             yield node, _caught(node.type)
 

@@ -142,7 +142,7 @@ def reads() -> Mapping[str, tuple[Read, ...]]:
     for file in source_files():
         if file.module.startswith(_TOOLS):
             continue
-        for node in ast.walk(file.tree):
+        for node in file.nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 receiver = ast.unparse(node.value).rpartition(".")[2]
                 found[node.attr].append(Read(file.module, receiver))
@@ -245,7 +245,7 @@ def test_each_capability_that_the_sdk_names_is_asked_for() -> None:
         node.id
         for file in source_files()
         if file is not named
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
 

@@ -174,7 +174,7 @@ def test_a_module_named_by_a_verb_in_ing_is_found(
 
 
 def test_the_script_prints_every_view(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["table", "tree", "lists"])
+    main(["table", "tree", "lists", "--of", "amplifier_sdk"])
 
     printed = capsys.readouterr().out
     assert "| characters a line |" in printed

@@ -27,7 +27,7 @@ PART: Final = re.compile(r"[A-Z]?[a-z]+")
 
 def _names(file: SourceFile) -> Iterator[tuple[int, str]]:
     """Yield what a file names, with the line: classes, functions, arguments and variables."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
                 yield node.lineno, name

@@ -14,7 +14,6 @@ from amplifier.cli._options import flag, made_of_options, scope_option, yes_opti
 from amplifier.cli._quiet import run_quietly
 from amplifier.cli._tables import output_option, say_json, say_table
 from amplifier.cli._terminal import notice, one_line, say, visible
-from amplifier_kit.open_data import as_object
 
 if TYPE_CHECKING:
     from amplifier.app.mcp.look import ServersReport
@@ -135,6 +134,8 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 @click.pass_context
 def _show(ctx: click.Context, name: str, timeout: float, output: str) -> None:
     """Show the MCP server NAME: how it is reached, whether it can be, and its tools."""
+    from amplifier_kit.open_data import as_object
+
     found = _look(ctx, _composition(ctx), timeout)
     server = found.require(name)
     if output == "json":

@@ -267,8 +267,8 @@ def test_a_folder_is_not_pinned(dirs: AppDirs, repository: Path) -> None:
 # -- packages
 
 UV = """#!/bin/sh
-echo "$@" > "{told}"
-ls -A >> "{told}"
+echo "$@" > "{reported}"
+ls -A >> "{reported}"
 [ -n "{code}" ] && echo "no such package" >&2 && exit {code}
 mkdir -p "{site}/acme_pkg-1.5.dist-info"
 cd "{site}/acme_pkg-1.5.dist-info"

@@ -367,7 +367,7 @@ class _Slower(Git):
 
     def __init__(self, dirs: AppDirs) -> None:
         super().__init__()
-        object.__setattr__(self, "places", dirs)
+        object.__setattr__(self, "dirs", dirs)
 
     def fetch(self, location: GitLocation, commit: str, target: Path) -> None:
         super().fetch(location, commit, target)
