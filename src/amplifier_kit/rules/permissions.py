@@ -88,14 +88,9 @@ class Permissions:
         held = next((self._session[id] for id in wanted if id in self._session), None)
         if held is not None:
             return held
-        permissions, now = await self._stored(), self.clock()
+        rules, now = await self._stored(), self.clock()
         return next(
-            (
-                permissions[id]
-                for id in wanted
-                if id in permissions and permissions[id].holds(now)
-            ),
-            None,
+            (rules[id] for id in wanted if id in rules and rules[id].holds(now)), None
         )
 
     async def list(self) -> tuple[PermissionRule, ...]:
@@ -105,14 +100,14 @@ class Permissions:
             OSError: the permissions cannot be read.
         """
         now = self.clock()
-        permissions = {
+        rules = {
             id: permission
             for id, permission in (await self._stored()).items()
             if permission.holds(now)
         }
         return tuple(
             sorted(
-                {**permissions, **self._session}.values(),
+                {**rules, **self._session}.values(),
                 key=lambda permission: permission.granted,
             )
         )
@@ -129,10 +124,7 @@ class Permissions:
         entry, now = attrs.asdict(permission), self.clock()
         await self._change(
             # computed under the file's lock, from what is there then
-            lambda permissions: {
-                **self._unexpired(permissions, now),
-                permission.id: entry,
-            }
+            lambda rules: {**self._unexpired(rules, now), permission.id: entry}
         )
 
     async def revoke(self, id: str) -> bool:
@@ -145,18 +137,16 @@ class Permissions:
         if id not in await self._stored():
             return there
         await self._change(
-            lambda permissions: {
-                key: value for key, value in permissions.items() if key != id
-            }
+            lambda rules: {key: value for key, value in rules.items() if key != id}
         )
         return True
 
     def _unexpired(
-        self, permissions: Mapping[str, JSONValue], now: float
+        self, rules: Mapping[str, JSONValue], now: float
     ) -> dict[str, JSONValue]:
         return {
             id: value
-            for id, value in permissions.items()
+            for id, value in rules.items()
             if _permission(id, value, self.file.path).holds(now)
         }
 

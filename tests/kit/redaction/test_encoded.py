@@ -117,6 +117,7 @@ def corpus() -> tuple[tuple[str, str, str], ...]:
     return found
 
 
+@pytest.mark.figures  # every sample in every encoding takes seconds
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_what_is_found_in_a_text_is_found_in_what_encodes_it(
     encoding: Encoding,
@@ -143,6 +144,7 @@ def test_what_is_found_in_a_text_is_found_in_its_base64() -> None:
     ] == []
 
 
+@pytest.mark.figures  # every sample in every encoding takes seconds
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_what_left_alone_in_text_left_alone_in_what_encodes_it(
     encoding: Encoding,

@@ -78,9 +78,7 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
             done = {
                 line["id"]: line["problem"] for line in answers if "problem" in line
             }
-            problems |= {
-                name: answers for name, answers in done.items() if answers is not None
-            }
+            problems |= {name: text for name, text in done.items() if text is not None}
             # One at least leaves the list each time: the one at which the process ended, else the first.
             left = [name for name in waiting if name not in done]
             stopped = [name for name in left if name in begun] or waiting[:1]

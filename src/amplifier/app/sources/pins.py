@@ -113,15 +113,10 @@ class SourcePins:
         """
 
         def change(content: JSONValue) -> JSONValue:
-            pins_by_source = {
-                **self._read(content),
-                **{pin.source: pin for pin in pins},
-            }
+            merged = {**self._read(content), **{pin.source: pin for pin in pins}}
             return {
                 "version": _VERSION,
-                "sources": {
-                    source: pin.to_dict() for source, pin in pins_by_source.items()
-                },
+                "sources": {source: pin.to_dict() for source, pin in merged.items()},
             }
 
         self.file.update(change)
