@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from math import ceil
+from pathlib import Path
 from typing import Final, Protocol
 from zlib import crc32
 
@@ -128,8 +129,13 @@ def pytest_collection_modifyitems(
     """Leave out the cells that are not in the sample."""
     if not _is_of_everything(config):
         return
-    cells = {item.nodeid: _cell(item) for item in items if _is_one_in_three(item)}
-    sample = sample_of(cells)
+    tables: dict[Path, dict[str, tuple[str, str]]] = {}
+    for item in items:
+        if _is_one_in_three(item):
+            tables.setdefault(item.path, {})[item.nodeid] = _cell(item)
+    # each table by itself: which of them a run imports depends on its markers
+    cells = {name for table in tables.values() for name in table}
+    sample = {name for table in tables.values() for name in sample_of(table)}
     taken, left_out = [], []
     for item in items:
         name = item.nodeid
