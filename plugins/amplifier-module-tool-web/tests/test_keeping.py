@@ -145,7 +145,7 @@ async def test_a_failure_is_not_kept(site: Site, web: Web, inner: Inner) -> None
 async def test_the_page_that_was_used_longest_ago_leaves_first(
     site: Site, web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier_module_tool_web.cache._MOST_CHARACTERS", 25)
+    monkeypatch.setattr("amplifier_module_tool_web.cache._MAX_CHARACTERS", 25)
     a, b, c = (site.page(f"/{name}", name * 10, "text/plain") for name in "abc")
     for url in (a, b, a, c, a):
         await web.web_fetch(url)

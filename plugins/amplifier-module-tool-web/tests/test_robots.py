@@ -187,7 +187,7 @@ async def test_few_sites_are_remembered(
     names: dict[str, list[str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("amplifier_module_tool_web.robots._MOST_SITES", 1)
+    monkeypatch.setattr("amplifier_module_tool_web.robots._MAX_SITES", 1)
     names |= {"one.example": ["127.0.0.1"], "two.example": ["127.0.0.1"]}
     web = mount({"respect_robots": True, "cache_seconds": 0})
     site.page("/a", "x", "text/plain")

@@ -13,10 +13,10 @@ from amplifier_module_tool_web.pages import WebPage
 
 __all__ = ["CachedPage", "PageCache"]
 
-_MOST_CHARACTERS: Final = 8_000_000
+_MAX_CHARACTERS: Final = 8_000_000
 
 
-_MOST_PAGES: Final = 64
+_MAX_PAGES: Final = 64
 
 
 @attrs.define(eq=False)
@@ -80,7 +80,7 @@ class PageCache:
                 if headers.get(name, "").isascii() and headers.get(name)
             }
         self._pages[url] = CachedPage(page, current_time(), validators)
-        while len(self._pages) > _MOST_PAGES or self._characters() > _MOST_CHARACTERS:
+        while len(self._pages) > _MAX_PAGES or self._characters() > _MAX_CHARACTERS:
             self._pages.popitem(last=False)
 
     def _characters(self) -> int:

@@ -14,6 +14,9 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["ENGINES", "SearchEngine"]
 
+_MAX_RESULTS: Final = 20
+"""How many results both services with a limit give at most."""
+
 
 @attrs.frozen(kw_only=True)
 class SearchEngine:
@@ -27,7 +30,6 @@ class SearchEngine:
         key_header: the header that carries the key, with what stands before it.
         query_name: the parameter that holds the query.
         limit_name: the parameter that says how many results are wanted; `None` when there is none.
-        limit: the most results that may be asked for.
         constant: what else is always sent.
         posts: whether the parameters go in a JSON body.
         results: the keys that lead to the list of results.
@@ -41,7 +43,6 @@ class SearchEngine:
     key_header: tuple[str, str] = ("Authorization", "Bearer ")
     query_name: str = "q"
     limit_name: str | None = None
-    limit: int = 20
     constant: Mapping[str, str] = attrs.field(factory=dict)
     posts: bool = False
     results: Sequence[str] = ("results",)
@@ -51,7 +52,7 @@ class SearchEngine:
         """Return what is sent for a query."""
         sent: JSONObject = {self.query_name: query, **self.constant}
         if self.limit_name is not None:
-            sent[self.limit_name] = min(limit, self.limit)
+            sent[self.limit_name] = min(limit, _MAX_RESULTS)
         return sent
 
     def read(self, answer: JSONValue) -> list[SearchHit]:

@@ -26,7 +26,7 @@ __all__ = ["to_markdown"]
 _PROGRAM: Final = str(Path(__file__).with_name("_convert.py"))
 _MEMORY: Final = 1 << 30
 # Relative links are written out in full only where that cannot make a page of many small links huge.
-_MOST_ADDED: Final = 1 << 20
+_MAX_ADDED: Final = 1 << 20
 _SHOWN: Final = 300
 
 
@@ -45,7 +45,7 @@ async def to_markdown(html: str, base_url: str, *, limit: int, seconds: float) -
     links = html.count("href") + html.count("src")
     order = {
         "html": html,
-        "base_url": base_url if links * len(base_url) <= _MOST_ADDED else None,
+        "base_url": base_url if links * len(base_url) <= _MAX_ADDED else None,
         "most": limit,
     }
     # With an empty environment: what reads the page knows no secrets.

@@ -15,7 +15,7 @@ __all__ = ["WebPage"]
 
 
 _JOINERS: Final = "\u200c\u200d"
-_MOST_JOINED: Final = 32
+_MAX_JOINED: Final = 32
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +80,7 @@ class WebPage:
 
 def _end_of_character(text: str, start: int, end: int) -> int:
     """Move an end back to where it separates no accent, no joined sign and no line end from what is before it."""
-    for earlier in range(end, max(start, end - _MOST_JOINED), -1):
+    for earlier in range(end, max(start, end - _MAX_JOINED), -1):
         if earlier == len(text) or not _belong_together(
             text[earlier - 1], text[earlier]
         ):

@@ -27,8 +27,8 @@ _TOKEN: Final = re.compile(r"[a-z_-]+|\*")
 _ESCAPED: Final = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
 
-_MOST_BYTES: Final = 500 * 1024
-_MOST_SITES: Final = 64
+_MAX_BYTES: Final = 500 * 1024
+_MAX_SITES: Final = 64
 
 
 @attrs.define(eq=False)
@@ -56,7 +56,7 @@ class Robots:
                     f"{file} cannot be read, so the site is not fetched from: {error.message}"
                 ) from error
             self._sites[site] = RobotRules.read(text, self.user_agent)
-            if len(self._sites) > _MOST_SITES:
+            if len(self._sites) > _MAX_SITES:
                 self._sites.popitem(last=False)
         if not self._sites[site].allow(url.target):
             raise ToolError(
@@ -72,7 +72,7 @@ class Robots:
         # RFC 9309, 2.3.1.3: where there is no file, there are no rules
         if answer.status >= 300:
             return ""
-        return (await answer.read(_MOST_BYTES)).data.decode("utf-8", "replace")
+        return (await answer.read(_MAX_BYTES)).data.decode("utf-8", "replace")
 
 
 @attrs.frozen

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineBackend"]
 
-_MOST_BYTES: Final = 2 * 1024 * 1024
+_MAX_BYTES: Final = 2 * 1024 * 1024
 _SHOWN: Final = 300
 
 
@@ -122,9 +122,9 @@ class EngineBackend:
         async with ending(answer.aiter_raw()) as chunks:
             async for chunk in chunks:
                 data += chunk
-                if len(data) > _MOST_BYTES:
+                if len(data) > _MAX_BYTES:
                     raise self._failure(
-                        f"answers with more than {_MOST_BYTES} bytes", "ask for less"
+                        f"answers with more than {_MAX_BYTES} bytes", "ask for less"
                     )
         return bytes(data)
 
