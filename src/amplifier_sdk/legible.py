@@ -24,12 +24,12 @@ _MARKS: Final = re.compile(
 """More marks on one character than any writing has; they cover the lines above and below."""
 
 _MAX_DEPTH: Final = 40
-_MOST_ASKED: Final = 12_000
+_MAX_ASKED: Final = 12_000
 
 
 def asked_text(text: str) -> str:
     """Write a handler's question as a person reads it."""
-    return shortened(escaped(text), _MOST_ASKED)
+    return shortened(escaped(text), _MAX_ASKED)
 
 
 def escaped(text: str, allowed: str = "\n\t") -> str:

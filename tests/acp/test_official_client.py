@@ -188,11 +188,11 @@ def test_another_program_answers_what_it_is_asked(project: Path, backend: str) -
                 break
         answer = (*PROGRAM, "answer", str(asked["question_id"]), "allow")
         answered = subprocess.check_output(answer, cwd=project, text=True, timeout=60)
-        reported = "".join(editor.stdout)
+        text = "".join(editor.stdout)
 
     assert answered.strip() == "done"
-    assert "was answered Allow once elsewhere" in reported
-    assert "done" not in reported
+    assert "was answered Allow once elsewhere" in text
+    assert "done" not in text
 
 
 @BACKENDS

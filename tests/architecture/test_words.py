@@ -22,7 +22,7 @@ WORDS: Final = {
 }
 """Each word with what to write instead."""
 
-PART: Final = re.compile(r"[A-Z]?[a-z]+")
+PART: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def _names(file: SourceFile) -> Iterator[tuple[int, str]]:

@@ -98,8 +98,8 @@ def test_a_bundle_is_shown_and_checked() -> None:
     )
     assert "No problem" in call("bundle", "validate", "crate").stderr
     Path("odd.yaml").write_text("bundle: {nam: x}\n")
-    reported = call("bundle", "validate", "./odd.yaml", expect=1).stdout
-    assert "line 1, bundle.nam: unknown; did you mean 'name'?" in reported
+    output = call("bundle", "validate", "./odd.yaml", expect=1).stdout
+    assert "line 1, bundle.nam: unknown; did you mean 'name'?" in output
 
 
 def test_a_bundle_is_added_and_removed(tmp_path: Path) -> None:

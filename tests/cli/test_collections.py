@@ -65,9 +65,9 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     ]
     write(own / "collections/acme/profiles/a.md", "evil")
 
-    reported = call("collection", "verify", expect=1).stdout
-    assert reported.startswith("changed: acme (the files in ")
-    assert "'amplifier collection accept acme' keeps it as it is" in reported
+    output = call("collection", "verify", expect=1).stdout
+    assert output.startswith("changed: acme (the files in ")
+    assert "'amplifier collection accept acme' keeps it as it is" in output
     verdicts = answer("collection", "verify", "acme", expect=1)
     assert isinstance(verdicts, list)
     assert [sorted(verdict) for verdict in verdicts] == [
@@ -90,9 +90,9 @@ def test_a_collection_that_was_edited_is_accepted(acme: Path, own: Path) -> None
         "amplifier collection accept acme"
         in call("profile", "show", "acme:a", expect=1).stderr
     )
-    reported = call("collection", "accept", "acme").stderr
-    assert "acme is your own now" in reported
-    assert f"'amplifier collection install {acme} --force'" in reported
+    output = call("collection", "accept", "acme").stderr
+    assert "acme is your own now" in output
+    assert f"'amplifier collection install {acme} --force'" in output
     assert call("collection", "verify").stdout.startswith("own: acme")
     call("collection", "update")
     assert "Mine." in (own / "collections/acme/profiles/a.md").read_text()
@@ -167,9 +167,9 @@ def test_a_module_is_added_traced_updated_and_removed(
     first = commit(tmp_path / "tool", TOOL_FILES)
     source = f"git+file://{tmp_path / 'tool'}@main"
     assert "No source is pinned" in call("module", "update").stderr
-    reported = call("module", "add", "tool-acme", "--source", source)
-    assert reported.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
-    assert "acme-core-that-nobody-has" in reported.stderr
+    done = call("module", "add", "tool-acme", "--source", source)
+    assert done.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
+    assert "acme-core-that-nobody-has" in done.stderr
 
     why = call("module", "why", "tool-acme").stdout.splitlines()
     assert [line.split()[0] for line in why if line.startswith("*")] == ["*"]
@@ -250,9 +250,9 @@ def test_a_package_is_installed_only_with_consent(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     add = ("module", "add", "tool-x", "--source", "acme-nowhere")
 
-    reported = call(*add, expect=1, input="n\n").stderr
-    assert "pip install --python" in reported
-    assert "nothing was changed" in reported
+    output = call(*add, expect=1, input="n\n").stderr
+    assert "pip install --python" in output
+    assert "nothing was changed" in output
     assert not ran.exists()
     call(*add, expect=1, input="")
     assert not ran.exists()

@@ -278,10 +278,10 @@ def test_quiet_leaves_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (folder / "broken.md").write_text("---\nmeta: [\n---\n", "utf-8")
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
 
-    reported = call("--quiet", "agent", "list").stderr
+    output = call("--quiet", "agent", "list").stderr
 
-    assert "warning:" in reported
-    assert "There is no agent" not in reported
+    assert "warning:" in output
+    assert "There is no agent" not in output
 
 
 def test_no_color_reaches_what_writes_colours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,9 +175,9 @@ async def test_an_answered_turn_waits_to_be_continued(left: Left) -> None:
         notices = [*opening_notices(opened)]
     (question,) = await left.questions()
 
-    reported = "\n".join(notices)
-    assert "was answered and not continued" in reported
-    assert question.question_id[:12] in reported
+    text = "\n".join(notices)
+    assert "was answered and not continued" in text
+    assert question.question_id[:12] in text
     assert question.answer == "Deny"
     assert await left.continued() == "The end."
 

@@ -53,9 +53,9 @@ def test_hooks_that_changed_since_they_were_trusted_stop_turn(
     assert call("run", "hi", "--plan", plan).stdout == "Done.\n"
     how(project)
 
-    reported = " ".join(call(*words, expect=1).output.split())
-    assert ".claude/settings.json" in reported
-    assert "amplifier trust" in reported
+    text = " ".join(call(*words, expect=1).output.split())
+    assert ".claude/settings.json" in text
+    assert "amplifier trust" in text
 
     call("trust", "revoke", "hooks")
     if start == "run":
@@ -80,6 +80,6 @@ def test_changed_trusted_settings_stop_their_session(
     assert call("run", "hi").stdout == "a\n"
     write(project / ".amplifier/settings.yaml", "limits: {iterations: 200}\n")
 
-    reported = call("run", "hi", expect=1).output
-    assert ".amplifier/settings.yaml" in reported
-    assert "amplifier trust revoke settings" in " ".join(reported.split())
+    output = call("run", "hi", expect=1).output
+    assert ".amplifier/settings.yaml" in output
+    assert "amplifier trust revoke settings" in " ".join(output.split())

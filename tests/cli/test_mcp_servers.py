@@ -39,8 +39,8 @@ def _states() -> dict[str, str]:
 
 @pytest.mark.process
 def test_an_added_server_connects_and_lists_its_tools() -> None:
-    reported = call("mcp", "add", "clock", "--", *CLOCK).stderr
-    assert "amplifier mcp tools clock" in reported
+    output = call("mcp", "add", "clock", "--", *CLOCK).stderr
+    assert "amplifier mcp tools clock" in output
     assert _states() == {"clock": "connected"}
 
     tools = call("mcp", "tools", "clock").stdout

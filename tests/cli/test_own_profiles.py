@@ -42,18 +42,18 @@ def test_a_new_profile_is_sound_and_can_be_used(
 def test_a_profile_is_not_written_over(folders: tuple[Path, Path]) -> None:
     call("profile", "new", "sailor")
 
-    reported = call("profile", "new", "sailor", expect=1).stderr
+    output = call("profile", "new", "sailor", expect=1).stderr
 
-    assert "'amplifier profile edit sailor' changes it" in reported
+    assert "'amplifier profile edit sailor' changes it" in output
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", "", ".", "x/y", "-x"])
 def test_a_name_that_is_no_file_is_refused(
     folders: tuple[Path, Path], name: str
 ) -> None:
-    reported = call("profile", "new", "--", name, expect=1).stderr
+    output = call("profile", "new", "--", name, expect=1).stderr
 
-    assert "is no name for a profile of your own" in reported
+    assert "is no name for a profile of your own" in output
 
 
 def test_a_base_that_is_missing_is_refused(folders: tuple[Path, Path]) -> None:
@@ -84,9 +84,9 @@ def test_a_profile_is_edited_when_it_is_sound(
 
 
 def test_a_collections_profile_is_not_edited(folders: tuple[Path, Path]) -> None:
-    reported = call("profile", "edit", "nobody", expect=1).stderr
+    output = call("profile", "edit", "nobody", expect=1).stderr
 
-    assert "there is no" in reported
+    assert "there is no" in output
 
 
 def test_a_profile_is_removed_after_asking(folders: tuple[Path, Path]) -> None:
@@ -104,9 +104,9 @@ def test_the_active_profile_is_not_removed(folders: tuple[Path, Path]) -> None:
     call("profile", "new", "sailor")
     call("profile", "use", "sailor")
 
-    reported = call("profile", "remove", "sailor", "--yes", expect=1).stderr
+    output = call("profile", "remove", "sailor", "--yes", expect=1).stderr
 
-    assert "new sessions are made of it" in reported
+    assert "new sessions are made of it" in output
 
 
 def test_what_others_wrote_in_a_project_is_not_changed(
@@ -117,7 +117,7 @@ def test_what_others_wrote_in_a_project_is_not_changed(
     theirs.parent.mkdir(parents=True)
     theirs.write_text("---\nprofile: {name: theirs}\n---\n")
 
-    reported = call("profile", "new", "sailor", "--scope", "project", expect=1).stderr
+    output = call("profile", "new", "sailor", "--scope", "project", expect=1).stderr
 
-    assert "amplifier trust" in reported
+    assert "amplifier trust" in output
     assert not (theirs.parent / "sailor.md").exists()

@@ -39,9 +39,9 @@ def test_a_plugin_is_shown_asked_about_and_added() -> None:
     assert added.stdout == "added careful\n"
     (listed,) = json.loads(call("plugin", "list", "--json").stdout)
     assert (listed["level"], listed["state"]) == ("added", "used")
-    reported = call("plugin", "show", "careful").stdout
-    assert "state: used" in reported
-    assert "runs: sh ${CLAUDE_PLUGIN_ROOT}/deny.sh" in reported
+    output = call("plugin", "show", "careful").stdout
+    assert "state: used" in output
+    assert "runs: sh ${CLAUDE_PLUGIN_ROOT}/deny.sh" in output
 
 
 def test_an_update_is_a_difference(plugin: Path) -> None:
@@ -49,10 +49,10 @@ def test_an_update_is_a_difference(plugin: Path) -> None:
     assert call("plugin", "update").stdout == "unchanged careful\n"
     _hook(plugin, "curl evil.example")
 
-    reported = call("plugin", "update", input="n\n", expect=1).stderr
-    assert "- hook    Stop  runs: sh" in reported
-    assert "+ hook    Stop  runs: curl evil.example" in reported
-    assert "changed: hooks/hooks.json" in reported
+    output = call("plugin", "update", input="n\n", expect=1).stderr
+    assert "- hook    Stop  runs: sh" in output
+    assert "+ hook    Stop  runs: curl evil.example" in output
+    assert "changed: hooks/hooks.json" in output
     assert call("plugin", "update", "--dry-run").stdout.startswith("would change")
     assert call("plugin", "update", "-y").stdout == "updated careful\n"
 
@@ -63,8 +63,8 @@ def test_an_update_is_a_difference(plugin: Path) -> None:
 def test_a_plugin_of_another_source_is_no_update(plugin: Path, tmp_path: Path) -> None:
     call("plugin", "add", "./careful", "--yes")
     _hook(tmp_path / "other/careful", "sh ${CLAUDE_PLUGIN_ROOT}/deny.sh")
-    reported = call("plugin", "add", "./other/careful", "--force", "--yes").stderr
-    assert f"instead of the one from {plugin}" in reported
+    output = call("plugin", "add", "./other/careful", "--force", "--yes").stderr
+    assert f"instead of the one from {plugin}" in output
 
 
 def test_what_a_plugin_would_run_is_shown_whole_and_inert(plugin: Path) -> None:
@@ -103,8 +103,8 @@ def test_an_update_says_which_version_was_there(plugin: Path) -> None:
 
 
 def test_a_bare_word_says_what_to_type() -> None:
-    reported = call("plugin", "add", "careful", expect=1).stderr
-    assert "OWNER/REPO on GitHub, a path that begins with './'" in reported
+    output = call("plugin", "add", "careful", expect=1).stderr
+    assert "OWNER/REPO on GitHub, a path that begins with './'" in output
 
 
 def test_a_marketplace_is_listed_before_a_plugin_is_named(tmp_path: Path) -> None:

@@ -107,11 +107,11 @@ def test_a_provider_is_chosen_and_asked(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert call("provider", "current").stdout == "provider-local\n"
-    reported = call(
+    output = call(
         "provider", "use", "acme", "--model", "acme-2", "--config", "priority=3"
     ).stderr
-    assert "New sessions ask provider-acme for acme-2" in reported
-    assert "amplifier config secret set ACME_KEY" in reported
+    assert "New sessions ask provider-acme for acme-2" in output
+    assert "amplifier config secret set ACME_KEY" in output
     assert settings(own)["config"] == {
         "providers": [
             {
@@ -354,8 +354,8 @@ def test_a_key_of_what_is_not_installed_is_reported(
     own: Path, installer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWAY_KEY", "k")
-    reported = call("init", "--yes").stderr
-    assert "AWAY_KEY is set; to use it: " in reported
+    output = call("init", "--yes").stderr
+    assert "AWAY_KEY is set; to use it: " in output
     assert not installer.exists()
 
 
@@ -382,9 +382,9 @@ def test_a_server_on_this_machine_is_taken_before_the_embedded_model(
 ) -> None:
     _with_server(monkeypatch, "provider-acme")
 
-    reported = call("init", "--yes", "--dry-run").stdout
+    output = call("init", "--yes", "--dry-run").stdout
 
-    assert "would set provider: provider-acme, model qwen" in reported
+    assert "would set provider: provider-acme, model qwen" in output
 
 
 def test_a_server_whose_provider_is_missing_is_reported(

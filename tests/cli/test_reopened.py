@@ -166,11 +166,11 @@ def test_what_restricts_now_is_added_and_what_allows_is_not(
     )
     profile(own, "work", stricter)
     script(tmp_path / "said.json", THEN)
-    reported = again("continue")
+    done = again("continue")
 
     assert stored.exists()
-    assert "taken away meanwhile: tool-trials" in reported
-    assert "--with-current-plan takes what there is now" in reported
+    assert "taken away meanwhile: tool-trials" in done
+    assert "--with-current-plan takes what there is now" in done
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
     assert [tool["module"] for tool in recorded["tools"]] == ["tool-filesystem"]
 
@@ -476,12 +476,12 @@ def test_a_child_is_opened_with_its_own_plan(is_forked: bool, project: Path) -> 
     if is_forked:
         session = call("session", "fork", session).stdout.strip()
 
-    reported = call("resume", session, "Go on")
+    done = call("resume", session, "Go on")
 
-    assert reported.stdout == "seen\n"
+    assert done.stdout == "seen\n"
     assert call("resume", session, "Go on").stdout == "seen\n"
     assert stored.exists()
-    assert "taken away meanwhile: tool-trials" in reported.stderr
+    assert "taken away meanwhile: tool-trials" in done.stderr
 
 
 def test_a_child_gets_the_guards_that_its_family_has_now(project: Path) -> None:
@@ -544,10 +544,8 @@ def test_imported_session_has_no_secret_and_current_modules(
                 secret.encode() in file.read_bytes() for secret in secrets
             ), file
     call("profile", "use", "work")
-    reported = again("continue")
-    assert (
-        "It is not recorded what this session was made of: it was imported" in reported
-    )
+    done = again("continue")
+    assert "It is not recorded what this session was made of: it was imported" in done
     assert latest().model is None
 
 

@@ -141,9 +141,9 @@ def test_what_a_project_brings_is_told_and_left_out(
 ) -> None:
     (project / ".amplifier").mkdir()
     (project / ".amplifier/settings.yaml").write_text("profile: {active: theirs}\n")
-    reported = call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one"]))).stderr
-    assert "going on without the settings of this folder" in reported
-    assert "'amplifier trust'" in reported
+    output = call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one"]))).stderr
+    assert "going on without the settings of this folder" in output
+    assert "'amplifier trust'" in output
 
 
 def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
         )
 
     anyio.run(cut_off)
-    reported = call("continue", "Go on", "--plan", plan).stderr
-    assert "The last turn was interrupted: Delete it" in reported
-    assert "scout was at work, in session c1" in reported
-    assert reported.count("may have had their effect, or not: rm") == 2
-    assert reported.count("were not started: ls") == 2
+    output = call("continue", "Go on", "--plan", plan).stderr
+    assert "The last turn was interrupted: Delete it" in output
+    assert "scout was at work, in session c1" in output
+    assert output.count("may have had their effect, or not: rm") == 2
+    assert output.count("were not started: ls") == 2

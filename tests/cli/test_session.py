@@ -201,10 +201,10 @@ def test_sessions_are_deleted_with_one_look_at_the_others(
 
     monkeypatch.setattr(ProjectSessions, "families", looking)
     monkeypatch.setattr(ProjectSessions, "listing", lambda _: pytest.fail("a listing"))
-    reported = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
+    output = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
     assert looks == [["alpha", "beta-1_scout", "beta"]]
     deleted = ("alpha", "beta-1_scout", "beta")
-    assert reported.splitlines() == [f"deleted: {name}" for name in deleted]
+    assert output.splitlines() == [f"deleted: {name}" for name in deleted]
 
 
 def test_a_session_is_shown(talks: ProjectSessions) -> None:
@@ -403,12 +403,12 @@ def test_what_is_wrong_is_told_and_repaired(talks: ProjectSessions) -> None:
     path = talks.folder("alpha") / "transcript.jsonl"
     path.write_bytes(path.read_bytes().replace(b"Hi.", b"Ho."))
     (talks.folder("beta") / "metadata.json").write_text("{")
-    reported = call("diagnose", expect=1).stdout
-    assert "alpha:\n" in reported
-    assert 'may have had their effect, or not: rm {"path": "/tmp/x"}' in reported
-    assert "were not started: ls" in reported
-    assert "transcript.jsonl: line 3" in reported
-    assert "its record: " in reported
+    output = call("diagnose", expect=1).stdout
+    assert "alpha:\n" in output
+    assert 'may have had their effect, or not: rm {"path": "/tmp/x"}' in output
+    assert "were not started: ls" in output
+    assert "transcript.jsonl: line 3" in output
+    assert "its record: " in output
     assert [each["sound"] for each in answer("diagnose", "alpha", expect=1)] == [False]
     assert "It is repaired." in call("repair", "alpha").stderr
     assert json.loads(call("repair", "beta", "--json").stdout)["record"]
@@ -419,9 +419,9 @@ def test_arguments_of_call_in_doubt_are_told_without_secrets(
     talks: ProjectSessions,
 ) -> None:
     anyio.run(partial(interrupt, path=f"/tmp/{TOKEN}"), talks, talks.find("alpha"))
-    reported = call("diagnose", "alpha", expect=1).stdout
-    assert 'or not: rm {"path": "/tmp/[REDACTED' in reported
-    assert TOKEN not in reported
+    output = call("diagnose", "alpha", expect=1).stdout
+    assert 'or not: rm {"path": "/tmp/[REDACTED' in output
+    assert TOKEN not in output
 
 
 def test_sessions_of_folder_that_was_renamed_are_moved_along(

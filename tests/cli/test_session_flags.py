@@ -70,10 +70,10 @@ def test_an_allowed_tool_is_allowed_once(plan: Path) -> None:
 def test_a_denied_tool_does_not_run(plan: Path, begin: tuple[str, ...]) -> None:
     made_of = _begun(plan, begin)
 
-    reported = call(*begin, *made_of, "--deny-tool", "write_file", "--yes").stderr
+    output = call(*begin, *made_of, "--deny-tool", "write_file", "--yes").stderr
 
     assert not Path("a.txt").exists()
-    assert "--deny-tool write_file" in reported
+    assert "--deny-tool write_file" in output
 
 
 def test_a_denied_tool_stays_denied(plan: Path) -> None:
@@ -86,28 +86,26 @@ def test_a_denied_tool_stays_denied(plan: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--allow-tool", "--deny-tool"])
 def test_a_name_that_no_tool_has_is_refused(plan: Path, option: str) -> None:
-    reported = call(
-        "run", "x", "--plan", str(plan), option, "write_fil", expect=1
-    ).stderr
+    output = call("run", "x", "--plan", str(plan), option, "write_fil", expect=1).stderr
 
-    assert "tool 'write_fil': no such tool is mounted" in reported
-    assert "'write_file'" in reported
+    assert "tool 'write_fil': no such tool is mounted" in output
+    assert "'write_file'" in output
 
 
 def test_a_system_file_must_be_readable(plan: Path) -> None:
-    reported = call("run", "x", "--plan", str(plan), "--system", "@none.md", expect=1)
+    done = call("run", "x", "--plan", str(plan), "--system", "@none.md", expect=1)
 
-    assert "none.md" in reported.stderr
-    assert "Errno" not in reported.stderr
+    assert "none.md" in done.stderr
+    assert "Errno" not in done.stderr
 
 
 @pytest.mark.parametrize(
     "option", [("--system", "x"), ("--effort", "low"), ("--deny-tool", "x")]
 )
 def test_an_agent_of_python_takes_none_of_them(option: tuple[str, ...]) -> None:
-    reported = call("run", "x", "--agent", "m:a", *option, expect=2).stderr
+    output = call("run", "x", "--agent", "m:a", *option, expect=2).stderr
 
-    assert "--agent says all of the session" in reported
+    assert "--agent says all of the session" in output
 
 
 def test_an_effort_is_asked_of_the_model_and_recorded(

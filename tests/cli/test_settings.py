@@ -86,9 +86,9 @@ def test_an_unsound_value_is_refused_and_the_file_stays(own: Path) -> None:
 
 def test_a_damaged_file_is_named_with_its_line(own: Path) -> None:
     write(own / "settings.yaml", "ui:\n  show_usag: true\n")
-    reported = call("config", "validate", expect=1).stderr
-    assert "line 2" in reported
-    assert "settings.yaml" in reported
+    output = call("config", "validate", expect=1).stderr
+    assert "line 2" in output
+    assert "settings.yaml" in output
 
 
 def test_sound_files_are_listed(own: Path) -> None:
@@ -153,13 +153,13 @@ def test_what_stands_under_the_name_of_a_secret_is_not_shown(own: Path) -> None:
     )
     for key in ("api_key", "api_key[0]", '["api_key"]'):
         for command in ("get", "explain"):
-            reported = call(
+            output = call(
                 "config",
                 command,
                 f"overrides.tool-x.config{'' if key[0] == '[' else '.'}{key}",
             ).stdout
-            assert "(withheld)" in reported
-            assert "${A}" not in reported
+            assert "(withheld)" in output
+            assert "${A}" not in output
     assert call("config", "get", "overrides.tool-x.config.other").stdout == "c\n"
 
 
@@ -276,8 +276,8 @@ def test_mentions_of_a_profile_that_lead_nowhere_are_reported(own: Path) -> None
 
 @pytest.mark.usefixtures("profiles")
 def test_a_profile_is_checked() -> None:
-    reported = call("profile", "validate", "base", expect=1).stdout
-    assert "tools[0]: the module 'tool-hammer' is not installed" in reported
+    output = call("profile", "validate", "base", expect=1).stdout
+    assert "tools[0]: the module 'tool-hammer' is not installed" in output
     checked = json.loads(call("profile", "validate", "base", "--json", expect=1).stdout)
     assert not checked["passed"]
     assert call("profile", "validate", "bas", expect=1).stdout.startswith(

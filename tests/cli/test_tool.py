@@ -120,10 +120,10 @@ def test_a_tool_that_fails_ends_with_1(tmp_path: Path) -> None:
 
 
 def test_arguments_are_checked_by_the_schema_of_the_tool(tmp_path: Path) -> None:
-    reported = call(
+    output = call(
         "tool", "invoke", "receive", "pat=x", "--plan", plan(tmp_path), expect=1
     ).stderr
-    assert "did you mean 'path'" in reported
+    assert "did you mean 'path'" in output
 
 
 @pytest.mark.parametrize(

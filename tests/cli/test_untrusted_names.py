@@ -34,10 +34,10 @@ def trust(kind: str) -> None:
 def refuses(*words: str, place: str, expect: int = 1) -> None:
     """Run a command; it fails and says which file has the name, and what helps."""
     result = call(*words, expect=expect)
-    reported = " ".join(result.output.split())
-    assert place in reported
-    assert "is not trusted" in reported
-    assert "amplifier trust" in reported
+    text = " ".join(result.output.split())
+    assert place in text
+    assert "is not trusted" in text
+    assert "amplifier trust" in text
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_an_installed_module_does_not_stand_in_for_the_folder_s(project: Path) -
         "raise SystemExit\n",
     )
 
-    reported = call("module", "why", "tool-todo", expect=1).output
-    assert "is not trusted" in reported
+    output = call("module", "why", "tool-todo", expect=1).output
+    assert "is not trusted" in output
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_a_typo_is_a_typo(project: Path, untrusted: bool) -> None:
     if untrusted:
         write(project / ".amplifier/profiles/theirs.md", PROFILE)
 
-    reported = call("profile", "show", "foundaton:dev", expect=1).output
-    assert "trust" not in reported
-    reported = call("profile", "show", "bsae", expect=1).output
-    assert "no such profile" in reported
-    assert "trust" not in reported
-    reported = call("bundle", "show", "nothing", expect=1).output
-    assert "trust" not in reported
+    output = call("profile", "show", "foundaton:dev", expect=1).output
+    assert "trust" not in output
+    output = call("profile", "show", "bsae", expect=1).output
+    assert "no such profile" in output
+    assert "trust" not in output
+    output = call("bundle", "show", "nothing", expect=1).output
+    assert "trust" not in output
 
 
 def test_files_that_cannot_be_read_for_certain_claim_names(

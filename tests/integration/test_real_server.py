@@ -371,10 +371,10 @@ async def test_an_image_for_a_blind_model_is_refused_in_one_line(
             with pytest.raises(LLMError) as raised:
                 await session.execute(["What is it?", PICTURE])
 
-    reported = str(raised.value)
-    assert "image input is not supported" in reported
-    assert reported.endswith("`media: []` for text alone")
-    assert "\n" not in reported
+    output = str(raised.value)
+    assert "image input is not supported" in output
+    assert output.endswith("`media: []` for text alone")
+    assert "\n" not in output
     assert len(events.data("llm:request")) == 1, "it is not sent again"
 
 

@@ -276,7 +276,7 @@ async def test_unreadable_result_change_withholds_or_reports(
     decides: bool, reports: Reports
 ) -> None:
     session = build_session(calling(call("work")), "end", tools=[Worker()])
-    reported = Sentry()
+    sentry = Sentry()
     async with session:
         hooks = session.coordinator.hooks
         hooks.register(
@@ -285,12 +285,12 @@ async def test_unreadable_result_change_withholds_or_reports(
             name="odd",
             decides=decides,
         )
-        hooks.register(HOOK_DECIDED, reported)
+        hooks.register(HOOK_DECIDED, sentry)
         await session.execute("go")
 
         result = only_result(mounted_context(session.coordinator).messages)
     assert [entry["event"] for entry in reports] == ["hook.failed"]
-    actions = [data["action"] for data in reported.seen]
+    actions = [data["action"] for data in sentry.seen]
     assert (result.startswith("Error: Withheld by odd: "), actions) == (
         (True, ["deny"]) if decides else (False, [])
     )

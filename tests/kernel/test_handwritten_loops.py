@@ -182,9 +182,9 @@ async def test_each_event_of_call_that_loop_announces_is_heard_once() -> None:
     before, after = turn.recorder.one(TOOL_PRE), turn.recorder.one(TOOL_POST)
     assert before["tool_input"] == after["tool_input"] == {"path": "a"}
     assert before["tool_call_id"] == after["tool_call_id"]
-    reported = before["tool_obj"]
-    assert isinstance(reported, ToolInfo)
-    assert reported.is_of(turn.worker)
+    described = before["tool_obj"]
+    assert isinstance(described, ToolInfo)
+    assert described.is_of(turn.worker)
     assert turn.worker.inputs == [{"path": "a"}]
 
 

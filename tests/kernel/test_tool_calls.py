@@ -306,14 +306,14 @@ async def test_the_events_of_a_call_carry_all_of_it() -> None:
         "id-work",
     )
     assert (second["tool_input"], second["tool_call_id"]) == ({"x": 2}, "b")
-    reported = first["tool_obj"]
-    assert isinstance(reported, ToolInfo)
-    assert (reported.name, reported.description, reported.input_schema) == (
+    described = first["tool_obj"]
+    assert isinstance(described, ToolInfo)
+    assert (described.name, described.description, described.input_schema) == (
         "work",
         worker.description,
         NUMBER,
     )
-    assert reported.is_of(worker)
+    assert described.is_of(worker)
     assert first["parallel_group_id"] == second["parallel_group_id"] is not None
     assert [post["result"] is post["tool_result"] for post in posts] == [True, True]
     assert all(isinstance(post["duration"], float) for post in posts)

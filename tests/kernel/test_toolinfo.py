@@ -39,17 +39,17 @@ async def test_what_is_told_of_a_tool_leads_nowhere() -> None:
         session.coordinator.hooks.register(TOOL_PRE, sentry)
         await session.execute("go")
 
-    reported = sentry.seen[0]["tool_obj"]
-    assert isinstance(reported, ToolInfo)
-    assert not hasattr(reported, "__dict__")
+    described = sentry.seen[0]["tool_obj"]
+    assert isinstance(described, ToolInfo)
+    assert not hasattr(described, "__dict__")
     for written in (
-        json.dumps(to_json(reported)),
-        repr(reported),
-        str(attrs.asdict(reported)),
+        json.dumps(to_json(described)),
+        repr(described),
+        str(attrs.asdict(described)),
     ):
         assert SECRET not in written
         assert len(written) < 1_000
-    assert (reported.effects, reported.read_only) == (frozenset({"network"}), None)
+    assert (described.effects, described.read_only) == (frozenset({"network"}), None)
 
 
 async def test_a_tool_that_cannot_say_what_it_is_runs_all_the_same(

@@ -21,7 +21,7 @@ SECONDS = 10
 """How long a test waits for what must come."""
 
 
-class Told:
+class Notes:
     """The reports of waiting handlers, and a latch that opens with the first."""
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def reported() -> Iterator[Told]:
+def reported() -> Iterator[Notes]:
     """What is reported while a test runs."""
-    reported = Told()
-    structlog.configure(processors=[reported], cache_logger_on_first_use=False)
-    yield reported
+    notes = Notes()
+    structlog.configure(processors=[notes], cache_logger_on_first_use=False)
+    yield notes
     structlog.reset_defaults()
 
 
@@ -62,7 +62,7 @@ def watched(**fields: object) -> HookRegistry:
 
 
 async def test_observer_that_keeps_event_waiting_named_while_it_does(
-    reported: Told,
+    reported: Notes,
 ) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
         await to_thread.run_sync(reported.wait)
@@ -83,7 +83,7 @@ async def test_observer_that_keeps_event_waiting_named_while_it_does(
 
 
 async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(
-    reported: Told,
+    reported: Notes,
 ) -> None:
     hooks = watched()
     hooks.register("x", lambda event, data: reported.wait(), name="blocking")
@@ -95,7 +95,7 @@ async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
 async def test_a_handler_that_decides_is_named_before_its_deadline(
-    reported: Told, timeout: float | None
+    reported: Notes, timeout: float | None
 ) -> None:
     async def guard(event: str, data: dict[str, object]) -> HookResult:
         await to_thread.run_sync(reported.wait)
@@ -111,7 +111,7 @@ async def test_a_handler_that_decides_is_named_before_its_deadline(
     assert [report["handler"] for report in reported.reports] == ["guard"]
 
 
-async def test_an_observer_beside_a_decider_is_named(reported: Told) -> None:
+async def test_an_observer_beside_a_decider_is_named(reported: Notes) -> None:
     hooks = watched()
     hooks.register("x", lambda event, data: None, name="guard", decides=True)
     hooks.register("x", lambda event, data: reported.wait(), name="log")
@@ -121,7 +121,7 @@ async def test_an_observer_beside_a_decider_is_named(reported: Told) -> None:
     assert [report["handler"] for report in reported.reports] == ["log"]
 
 
-async def test_a_handler_is_named_once_for_each_event(reported: Told) -> None:
+async def test_a_handler_is_named_once_for_each_event(reported: Notes) -> None:
     async def held(event: str, data: dict[str, object]) -> None:
         await release.wait()
 
@@ -150,7 +150,7 @@ async def test_a_handler_is_named_once_for_each_event(reported: Told) -> None:
     ] == ["x", "y"]
 
 
-async def test_a_session_says_how_long_is_long(reported: Told) -> None:
+async def test_a_session_says_how_long_is_long(reported: Notes) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
         await to_thread.run_sync(reported.wait)
 
@@ -221,7 +221,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     ("waited", "seconds"), [(9.99, []), (10.0, [10.0]), (12.34, [12.3])]
 )
 def test_a_wait_is_named_from_its_session_s_limit_on(
-    reported: Told, clock: list[float], waited: float, seconds: list[float]
+    reported: Notes, clock: list[float], waited: float, seconds: list[float]
 ) -> None:
     hooks = HookRegistry(hook_warning=10.0)
     hooks.register("x", lambda event, data: None, name="slow")

@@ -116,7 +116,7 @@ async def test_no_canary_is_in_a_file_that_modules_write(
     async with made:
         await made.execute(f"Use {CANARIES['prompt']} please.")
 
-    reported = str(list(provider.requests[-1].messages))
+    text = str(list(provider.requests[-1].messages))
     met = (
         "environment",
         "environment-known",
@@ -127,7 +127,7 @@ async def test_no_canary_is_in_a_file_that_modules_write(
         "argument",
     )
     # the model met them
-    assert [name for name in met if CANARIES[name] not in reported] == []
+    assert [name for name in met if CANARIES[name] not in text] == []
     assert during == []
     assert leaks(given, dirs) == []
     output = capfd.readouterr()

@@ -113,9 +113,9 @@ async def test_an_order_in_a_text_stays_a_text(dirs: AppDirs, web_site: Site) ->
 
 
 async def test_an_order_in_an_agents_answer_stays_a_text(dirs: AppDirs) -> None:
-    reported = TEXTS[::7]
+    texts = TEXTS[::7]
     steps: list[Step] = []
-    for number, text in enumerate(reported):
+    for number, text in enumerate(texts):
         steps += [
             answer(
                 "",
@@ -148,7 +148,7 @@ async def test_an_order_in_an_agents_answer_stays_a_text(dirs: AppDirs) -> None:
         for event, data in recorder.events
         if event == "tool:post" and data["tool_name"] == "task"
     ]
-    assert len(results) == len(reported)
+    assert len(results) == len(texts)
     check_marks(recorder)
     assert not (dirs.project / "owned").exists()
 

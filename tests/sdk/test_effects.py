@@ -18,7 +18,7 @@ from amplifier_sdk.effects import (
 
 
 @attrs.define
-class Told:
+class Declaring:
     """A tool as far as it says what it does."""
 
     effects: object = None
@@ -46,7 +46,7 @@ def test_effects_say_whether_a_tool_changes_something(
 
     assert effects_of(act) == frozenset(effects)
     assert (act.effects, act.read_only) == (effects, read_only)
-    assert read_only_of(Told(effects)) is read_only
+    assert read_only_of(Declaring(effects)) is read_only
 
 
 def test_what_a_tool_says_of_order_counts_more() -> None:
@@ -55,8 +55,8 @@ def test_what_a_tool_says_of_order_counts_more() -> None:
         """Go on."""
 
     assert next_line.read_only is False
-    assert read_only_of(Told(("write",), read_only=True)) is True
-    assert read_only_of(Told(("read",), read_only="yes")) is None
+    assert read_only_of(Declaring(("write",), read_only=True)) is True
+    assert read_only_of(Declaring(("read",), read_only="yes")) is None
 
 
 def test_read_only_alone_says_nothing_of_effects() -> None:
@@ -105,12 +105,12 @@ def test_a_tool_cannot_write_and_change_nothing() -> None:
 def test_tool_with_senseless_effects_may_do_anything(
     reported: object,
 ) -> None:
-    assert effects_of(Told(reported)) is None
-    assert read_only_of(Told(reported)) is None
+    assert effects_of(Declaring(reported)) is None
+    assert read_only_of(Declaring(reported)) is None
 
 
 def test_a_name_stands_in_for_a_tool_that_says_nothing() -> None:
-    silent, speaking, garbled = Told(), Told(("exec",)), Told("read")
+    silent, speaking, garbled = Declaring(), Declaring(("exec",)), Declaring("read")
 
     assert effects_of(silent, name="grep") == frozenset({"read"})
     assert effects_of(

@@ -183,11 +183,11 @@ def test_no_error_about_a_configuration_shows_it(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Settings, config, subject="x")
-    reported = "".join(traceback.format_exception(caught.value))
+    text = "".join(traceback.format_exception(caught.value))
 
     assert str(caught.value.problems[0]).startswith(problem)
-    assert KEY not in reported
-    assert str(NUMBER) not in reported
+    assert KEY not in text
+    assert str(NUMBER) not in text
 
 
 def test_a_converter_that_tells_it_is_not_quoted() -> None:

@@ -68,19 +68,19 @@ def test_each_way_in_which_a_database_refuses_is_named(
     programs = find_programs()
     if programs is None:
         pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
-    reported: dict[str, str] = {}
+    output: dict[str, str] = {}
     with running_server(programs) as database:
         url = database.url()
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
         good = doctor(url)
         monkeypatch.setenv("PGPASSWORD", "wrong-password")
-        reported["password"] = doctor(url).stdout
+        output["password"] = doctor(url).stdout
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
-        reported["name"] = doctor(database.url("nowhere")).stdout
+        output["name"] = doctor(database.url("nowhere")).stdout
         newer(url)
-        reported["newer"] = doctor(url).stdout
+        output["newer"] = doctor(url).stdout
         database.stop()
-        reported["stopped"] = doctor(url).stdout
+        output["stopped"] = doctor(url).stdout
         database.start()
 
     assert findings(good) == [("store", "ok"), ("store", "ok"), ("token", "warning")]
@@ -90,12 +90,12 @@ def test_each_way_in_which_a_database_refuses_is_named(
         ("newer", "has version 99"),
         ("stopped", "refused"),
     ):
-        (check,) = json.loads(reported[key])["checks"]
+        (check,) = json.loads(output[key])["checks"]
         assert check["status"] == "broken"
         assert words in check["message"], (key, check)
         assert "\n" not in check["message"]
-        assert PASSWORD not in reported[key]
-        assert "wrong-password" not in reported[key]
+        assert PASSWORD not in output[key]
+        assert "wrong-password" not in output[key]
 
 
 def newer(url: str) -> None:

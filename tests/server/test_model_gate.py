@@ -295,9 +295,9 @@ async def test_budget_counts_what_was_used_and_refuses_what_does_not_fit() -> No
 
     assert first == [100, 0, 0.25, 0]
     assert await all_.spent("tokens") == [300, 0]
-    reported = str(raised.value)
-    assert "The budget of tenant 'acme' is 8300 tokens a day, of which 8000" in reported
-    assert "It renews at 1970-01-02T00:00:00Z" in reported
+    output = str(raised.value)
+    assert "The budget of tenant 'acme' is 8300 tokens a day, of which 8000" in output
+    assert "It renews at 1970-01-02T00:00:00Z" in output
     assert raised.value.retry_after > 86_000
 
 

@@ -133,7 +133,7 @@ def test_no_connection_is_held_by_another_protocol(site: Site, backend: str) -> 
         with socket.create_connection((host, int(port))) as begun:
             begun.settimeout(30)
             begun.sendall(preface)
-            reported = b"".join(iter(lambda: begun.recv(1000), b""))
+            text = b"".join(iter(lambda: begun.recv(1000), b""))
         with socket.create_connection((host, int(port))) as asked:
             asked.settimeout(30)
             asked.sendall(
@@ -142,7 +142,7 @@ def test_no_connection_is_held_by_another_protocol(site: Site, backend: str) -> 
             answered = asked.recv(1000)
 
     # an answer of HTTP/1, and the end of the connection
-    assert reported.startswith(b"HTTP/1.1 4")
+    assert text.startswith(b"HTTP/1.1 4")
     assert answered.startswith(b"HTTP/1.1 200")
 
 

@@ -460,7 +460,7 @@ async def test_what_happens_on_the_way_is_noted(collected: Collected) -> None:
     assert "secret" not in collected.spans["execute_tool add"].to_json()
 
 
-class Told:
+class Described:
     """A session whose events a test tells itself, as a loop written by hand does."""
 
     def __init__(self, coordinator: TestCoordinator) -> None:
@@ -479,7 +479,7 @@ async def test_providers_name_models_and_tell_of_further_tries(
 ) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
-        tell = Told(coordinator)
+        tell = Described(coordinator)
         await tell("execution:start", prompt="Hi.")
         await tell("provider:request", "r", provider="azure-openai", iteration=0)
         await tell("llm:request", "r", provider="azure-openai", model="m")
@@ -511,7 +511,7 @@ async def test_a_loop_by_hand_ends_its_turn_or_the_session_does(
 ) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
-        tell = Told(coordinator)
+        tell = Described(coordinator)
         before = trace.get_current_span()
         await tell("prompt:submit", prompt="Hi.")
         assert trace.get_current_span() is before  # nobody would set it back
@@ -553,7 +553,7 @@ async def test_a_turn_of_which_no_end_was_told_is_ended_by_the_next(
 ) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
-        tell = Told(coordinator)
+        tell = Described(coordinator)
         before = trace.get_current_span()
         await tell("execution:start")
         await tell("provider:request", "r", provider="p", iteration=0)
@@ -573,7 +573,7 @@ async def test_a_turn_of_which_no_end_was_told_is_ended_by_the_next(
 async def test_events_that_tell_nothing_are_passed_over(collected: Collected) -> None:
     async with TestCoordinator(session_id="own") as coordinator:
         await mount(coordinator, {"capture_content": True})
-        tell = Told(coordinator)
+        tell = Described(coordinator)
         for event in (
             "provider:response",
             "provider:error",

@@ -137,9 +137,9 @@ async def test_nothing_that_is_said_is_told_unless_it_is_asked_for(
     await turn({})
     await turn({}, place="nowhere")
 
-    reported = "".join(span.to_json() for span in collected.spans.values())
+    shown = "".join(span.to_json() for span in collected.spans.values())
     assert not any(
-        text in reported for text in ("Find", "I look", "private", "nowhere", TOKEN)
+        text in shown for text in ("Find", "I look", "private", "nowhere", TOKEN)
     )
 
 

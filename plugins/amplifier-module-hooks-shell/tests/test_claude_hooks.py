@@ -72,26 +72,26 @@ async def test_hook_before_tool_is_told_call_in_claude_codes_words(
     async with open_session(config, tools=[MockTool("write_file")]) as session:
         await run(session, "write_file", file_path="src/../a.txt", content="x")
 
-    reported = json.loads((work / "told.json").read_text())
-    assert reported["tool_input"] == {
+    text = json.loads((work / "told.json").read_text())
+    assert text["tool_input"] == {
         "file_path": f"{work}/src/../a.txt",
         "content": "x",
     }
     assert (
-        reported["tool_name"],
-        reported["hook_event_name"],
-        reported["tool_use_id"],
+        text["tool_name"],
+        text["hook_event_name"],
+        text["tool_use_id"],
     ) == (
         "Write",
         "PreToolUse",
         "c1",
     )
-    assert (reported["session_id"], reported["cwd"], reported["permission_mode"]) == (
+    assert (text["session_id"], text["cwd"], text["permission_mode"]) == (
         "test-session",
         str(work),
         "default",
     )
-    assert reported["transcript_path"].endswith(".jsonl")
+    assert text["transcript_path"].endswith(".jsonl")
     assert (work / "root").read_text().strip().endswith("/guard")
 
 
@@ -394,10 +394,10 @@ async def test_a_hook_after_a_tool_is_told_its_result(
     async with open_session(config, tools=[MockTool("grep", "3 lines")]) as session:
         await run(session, "grep", pattern="x", ignore_case=True)
 
-    reported = json.loads((work / "told.json").read_text())
-    assert (reported["tool_name"], reported["tool_result"]) == ("Grep", "3 lines")
-    assert reported["tool_input"] == {"pattern": "x", "-i": True}
-    assert reported["tool_response"] == {"success": True, "output": "3 lines"}
+    text = json.loads((work / "told.json").read_text())
+    assert (text["tool_name"], text["tool_result"]) == ("Grep", "3 lines")
+    assert text["tool_input"] == {"pattern": "x", "-i": True}
+    assert text["tool_response"] == {"success": True, "output": "3 lines"}
 
 
 # -- prompts, sessions, turns
@@ -635,12 +635,12 @@ async def test_hooks_hear_what_person_told_without_being_waited_for(
         )
         await run(session, "bash", command="ls")
 
-    reported = [json.loads(line) for line in (work / "seen").read_text().splitlines()]
-    assert [line["notification_type"] for line in reported] == [
+    text = [json.loads(line) for line in (work / "seen").read_text().splitlines()]
+    assert [line["notification_type"] for line in text] == [
         "notification",
         "permission_prompt",
     ]
-    assert reported[0]["message"] == "look here"
+    assert text[0]["message"] == "look here"
 
 
 async def test_hook_that_is_said_to_be_asynchronous_is_not_waited_for(

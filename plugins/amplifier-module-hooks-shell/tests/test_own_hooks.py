@@ -61,10 +61,10 @@ async def test_a_command_is_told_the_event_as_json(
 ) -> None:
     await run_with("cat > told.json")
 
-    reported = json.loads((work / "told.json").read_text())
-    assert (reported["event"], reported["working_dir"]) == ("tool:pre", str(work))
-    assert reported["data"]["tool_input"] == {"command": "ls"}
-    assert "tool_obj" not in reported["data"]
+    text = json.loads((work / "told.json").read_text())
+    assert (text["event"], text["working_dir"]) == ("tool:pre", str(work))
+    assert text["data"]["tool_input"] == {"command": "ls"}
+    assert "tool_obj" not in text["data"]
     assert spy.calls == [{"command": "ls"}]
 
 
@@ -272,13 +272,13 @@ async def test_command_is_given_ordinary_variables_and_those_listed(
         settings={"env_allow": ["LISTED_*"], "env": {"ALL": "3"}},
     )
 
-    reported = dict(
+    text = dict(
         line.split("=", 1)
         for line in (work / "env.txt").read_text().splitlines()
         if "=" in line
     )
-    assert (reported["LISTED_ONE"], reported["OWN"], reported["ALL"]) == ("1", "2", "3")
-    assert reported["CLAUDE_PROJECT_DIR"] == str(work)
+    assert (text["LISTED_ONE"], text["OWN"], text["ALL"]) == ("1", "2", "3")
+    assert text["CLAUDE_PROJECT_DIR"] == str(work)
     assert "canary" not in (work / "env.txt").read_text()
 
 

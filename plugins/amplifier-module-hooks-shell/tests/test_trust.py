@@ -434,9 +434,9 @@ async def test_what_has_no_effect_here_is_reported_once(
     async with open_session({}, "hello", display_system=shown) as session:
         await session.execute("go")
 
-    reported = "\n".join(str(message) for message in shown.messages)
-    assert reported.count("'permissions' have no effect here") == 1
-    assert str(settings) in reported
+    text = "\n".join(str(message) for message in shown.messages)
+    assert text.count("'permissions' have no effect here") == 1
+    assert str(settings) in text
 
 
 def agree(folder: Path) -> TrustStore:

@@ -64,11 +64,11 @@ async def test_no_server_is_said_with_its_address() -> None:
     with pytest.raises(StoreUnavailableError) as refused:
         await open_store(f"postgresql://me:hidden@127.0.0.1:{port}/db")
 
-    reported = str(refused.value)
-    assert reported.startswith(f"PostgreSQL at 127.0.0.1:{port}: ")
-    assert "Connection refused" in reported
-    assert reported.endswith("Check that the server runs, and try again")
-    assert "hidden" not in reported
+    text = str(refused.value)
+    assert text.startswith(f"PostgreSQL at 127.0.0.1:{port}: ")
+    assert "Connection refused" in text
+    assert text.endswith("Check that the server runs, and try again")
+    assert "hidden" not in text
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ async def test_a_full_disk_takes_nothing_by_halves(server: PostgresServer) -> No
         after = (await store.read_log("s1", "journal")).entries
         await store.aclose()
 
-    reported = str(refused.value)
-    assert reported.endswith("Make room on the server's disk")
-    assert reported.startswith("PostgreSQL at 127.0.0.1:")
+    text = str(refused.value)
+    assert text.endswith("Make room on the server's disk")
+    assert text.startswith("PostgreSQL at 127.0.0.1:")
     assert len(during) == stored
     assert len(after) == stored + 2

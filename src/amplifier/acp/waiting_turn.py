@@ -214,11 +214,11 @@ class _Questions:
             is_ours = await self._ask(question)
             if is_ours:
                 group.cancel_scope.cancel()
-        message = _outcome(await self._found(id_), is_ours=is_ours)
+        outcome = _outcome(await self._found(id_), is_ours=is_ours)
         if id_ in self._shown:
             self._shown.remove(id_)
-            await self._show_end(id_, message)
-        await self.editor.report(f"question {id_[:SHOWN_ID]} {message}")
+            await self._show_end(id_, outcome)
+        await self.editor.report(f"question {id_[:SHOWN_ID]} {outcome}")
 
     async def _watch(self, question_id: str, scope: anyio.CancelScope) -> None:
         """Cancel a scope once a question takes no answer any more."""
@@ -306,8 +306,8 @@ class _Questions:
             with anyio.move_on_after(1):
                 await self._show_end(each, "is not asked here any more")
 
-    async def _show_end(self, question_id: str, message: str) -> None:
-        shown = f"question {question_id[:SHOWN_ID]} {message}"
+    async def _show_end(self, question_id: str, outcome: str) -> None:
+        shown = f"question {question_id[:SHOWN_ID]} {outcome}"
         content = text_content(self._view.redactor.redact_text(shown))
         id_ = _call_id(question_id)
         await self.editor.send(call_update(id_, "completed", content))
@@ -348,8 +348,8 @@ def _outcome(closed: StoredQuestion | None, *, is_ours: bool) -> str:
         return "was withdrawn"
     if closed.answer is None:
         return "was not answered in time"
-    problem = f"was answered {one_line(escaped(closed.answer), 200)}"
+    answered = f"was answered {one_line(escaped(closed.answer), 200)}"
     if is_ours:
-        return problem
+        return answered
     by = one_line(escaped(str(closed.answered_by)), 100)
-    return f"{problem} elsewhere, by {by}"
+    return f"{answered} elsewhere, by {by}"

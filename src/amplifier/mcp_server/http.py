@@ -30,7 +30,7 @@ PATH: Final = "/mcp"
 SHORTEST_TOKEN: Final = 24
 """The fewest characters of a token: nobody finds one by trying."""
 
-_MOST_SESSIONS: Final = 32
+_MAX_SESSIONS: Final = 32
 _IDLE_SECONDS: Final = 1800.0
 
 
@@ -54,7 +54,7 @@ async def http_application(
         ),
         session_idle_timeout=_IDLE_SECONDS,
         max_request_body_size=limits.max_bytes,
-        max_sessions=_MOST_SESSIONS,
+        max_sessions=_MAX_SESSIONS,
     )
     async with manager.run():
         yield McpApplication(manager.asgi_app, token.encode(), limits)

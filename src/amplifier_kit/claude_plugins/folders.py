@@ -24,8 +24,8 @@ _MANIFEST: Final = ".claude-plugin/plugin.json"
 _PARTS: Final = ("commands", "agents", "skills", "hooks")
 _SETTINGS: Final = ("settings.json", "settings.local.json")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_MOST_FILES: Final = 1_000
-_MOST_FOLDERS: Final = 8
+_MAX_FILES: Final = 1_000
+_MAX_FOLDERS: Final = 8
 
 F = TypeVar("F")
 
@@ -151,9 +151,9 @@ class _Reader:
         for place in self._places(part):
             for path in [place] if place.is_file() else _markdown(place):
                 count += 1
-                if count > _MOST_FILES:
+                if count > _MAX_FILES:
                     self.problems.append(
-                        f"{place}: of more than {_MOST_FILES} files the rest is left out"
+                        f"{place}: of more than {_MAX_FILES} files the rest is left out"
                     )
                     return
                 folder = ""
@@ -206,7 +206,7 @@ def _markdown(folder: Path, depth: int = 0) -> Iterator[Path]:
             continue
         if path.is_dir():
             # a link may lead to a folder above, and the walk would not end
-            if depth < _MOST_FOLDERS and not path.is_symlink():
+            if depth < _MAX_FOLDERS and not path.is_symlink():
                 yield from _markdown(path, depth + 1)
         elif path.suffix == ".md" and path.name.upper() != "README.MD":
             yield path

@@ -19,7 +19,7 @@ _MAX_BYTES: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _FEED: Final = 0x0A
 _LINE_END: Final = re.compile(rb"[\r\n]")
-_MOST_DIGITS: Final = 15
+_MAX_DIGITS: Final = 15
 
 
 @attrs.frozen(kw_only=True)
@@ -141,7 +141,7 @@ class EventDecoder:
             case "id" if "\0" not in value:
                 self._id = value
             case "retry" if (
-                value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
+                value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS
             ):
                 self._retry = int(value)
             case _:  # unknown fields are skipped

@@ -19,7 +19,7 @@ __all__ = ["REDACTION_FAILED", "SinkFilter", "SinkRedactor", "redactor_of"]
 REDACTION_FAILED: Final = "(withheld: redaction failed)"
 """What stands in the place of what a redactor failed on."""
 
-_MOST_HELD: Final = 65_536
+_MAX_HELD: Final = 65_536
 """How many characters of one line are held before it is cut."""
 
 
@@ -77,7 +77,7 @@ class SinkFilter:
         held = self._held + piece
         cut = len(held)
         # a foreign redactor knows no pieces, and secrets seldom reach over a line
-        if cut <= _MOST_HELD:
+        if cut <= _MAX_HELD:
             cut = held.rfind("\n") + 1
         self._held = held[cut:]
         if cut:

@@ -48,7 +48,7 @@ Refuse: TypeAlias = Callable[[int, Mapping[str, str], bytes], LLMError]
 _CONNECT: Final = 5.0
 _REST: Final = 0.05
 _CLOSE: Final = 2.0
-_MOST_AT_ONCE: Final = 16 * 1024
+_MAX_AT_ONCE: Final = 16 * 1024
 _LONGEST_REFUSAL: Final = 64 * 1024
 _LONGEST_ANSWER: Final = 64 * 1024 * 1024
 _NO_STREAMS: Final[Mapping[Framing, frozenset[str]]] = {
@@ -348,11 +348,11 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
         )
     async with ending(response.aiter_bytes()) as pieces:
         async for piece in pieces:
-            for start in range(0, len(piece), _MOST_AT_ONCE):
+            for start in range(0, len(piece), _MAX_AT_ONCE):
                 # unpacking needs no await, and would keep other tasks from
                 # running
                 await anyio.lowlevel.checkpoint()
-                yield piece[start : start + _MOST_AT_ONCE]
+                yield piece[start : start + _MAX_AT_ONCE]
 
 
 async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
-_MOST_DIGITS: Final = 15
+_MAX_DIGITS: Final = 15
 _REMAINING: Final = re.compile(
     r"(?:anthropic|x)-ratelimit-(?:(.+)-remaining|remaining(?:-(.+))?)"
 )
@@ -106,6 +106,6 @@ def rate_limits(headers: Mapping[str, str]) -> Iterator[RateLimit]:
 
 
 def _figure(text: str | None) -> int | None:
-    if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS:
+    if text is not None and text.isdecimal() and len(text) <= _MAX_DIGITS:
         return int(text)
     return None

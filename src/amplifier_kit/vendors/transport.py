@@ -16,7 +16,7 @@ from amplifier_kit.vendors.addresses import is_loopback
 __all__ = ["ClosingStream", "ClosingTransport", "network"]
 
 _KEPT: Final = 30.0
-_MOST_KEPT: Final = 20
+_MAX_STORED: Final = 20
 
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that closing a connection may take."""
@@ -35,7 +35,7 @@ def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransp
     is_plain = address.startswith("http:") and (
         proxy is None or proxy.startswith("http:")
     )
-    limit = _MOST_KEPT
+    limit = _MAX_STORED
     if is_loopback(address):
         limit = 0
     return ClosingTransport(

@@ -401,9 +401,9 @@ def test_a_distribution_of_its_own_is_installed_from_the_clone(
     noting.chmod(0o755)
     installer = Installer(name="noting", argv=(str(noting), "install"))
     installer.install_own("amplifier-module-tool-web")
-    reported = (tmp_path / "given").read_text()
-    assert reported.startswith("install -e ")
-    assert reported.endswith("/plugins/amplifier-module-tool-web\n")
+    text = (tmp_path / "given").read_text()
+    assert text.startswith("install -e ")
+    assert text.endswith("/plugins/amplifier-module-tool-web\n")
     monkeypatch.setenv("AMPLIFIER_OFFLINE", "1")
     with pytest.raises(SourceFetchError, match="working offline"):
         installer.install_own("amplifier-module-tool-web")

@@ -386,17 +386,17 @@ def test_the_first_of_two_processes_fills_the_cache(
 def test_a_token_that_git_s_configuration_adds_is_not_told(
     tmp_path: Path, repository: Path
 ) -> None:
-    reported = tmp_path / "bin/git"
-    reported.parent.mkdir()
-    reported.write_text(
+    program = tmp_path / "bin/git"
+    program.parent.mkdir()
+    program.write_text(
         "#!/bin/sh\necho \"fatal: unable to access 'https://me:s3cret@git.example/x'\" >&2\nexit 128\n"
     )
-    reported.chmod(0o755)
+    program.chmod(0o755)
 
     with pytest.raises(
         SourceFetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"
     ):
-        Git(environ={"PATH": f"{reported.parent}:{os.environ['PATH']}"}).latest(
+        Git(environ={"PATH": f"{program.parent}:{os.environ['PATH']}"}).latest(
             at(repository)
         )
 

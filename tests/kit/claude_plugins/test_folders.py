@@ -190,7 +190,7 @@ def test_what_cannot_be_read_does_not_stop_the_others(write: Write) -> None:
 
     assert [command.name for command in plugin.commands] == ["good"]
     assert [agent.name for agent in plugin.agents] == ["good"]
-    reported = "\n".join(plugin.problems)
+    text = "\n".join(plugin.problems)
     for part in (
         "bad name",
         "open.md",
@@ -199,7 +199,7 @@ def test_what_cannot_be_read_does_not_stop_the_others(write: Write) -> None:
         "the prompt below",
         "bytes.md",
     ):
-        assert part in reported
+        assert part in text
 
 
 def test_a_folder_of_very_many_commands_is_read_in_part(write: Write) -> None:

@@ -169,7 +169,7 @@ def test_ids_and_signatures_are_not_guessed_at() -> None:
 
 
 def test_an_allowed_path_keeps_all_but_known_secrets() -> None:
-    reported = StrictRedactor(
+    redactor = StrictRedactor(
         known=KnownSecrets(["known-value"]), allowlist=["a.token", "b.0"]
     )
 
@@ -177,7 +177,7 @@ def test_an_allowed_path_keeps_all_but_known_secrets() -> None:
         "a": {"token": "abcdef", "text": TOKEN},
         "b": [TOKEN, "known-value"],
     }
-    assert reported.redact(data) == {
+    assert redactor.redact(data) == {
         "a": {"token": "abcdef", "text": "[REDACTED:github-token]"},
         "b": [TOKEN, "[REDACTED:known-secret]"],
     }
@@ -232,13 +232,13 @@ def test_a_known_secret_is_found_in_every_form(kind: str) -> None:
 
 
 def test_every_secret_that_lives_is_known_and_no_word() -> None:
-    reported = strict()
+    redactor = strict()
     secret = Secret("zq-living-value")
 
-    assert reported.redact_text("a zq-living-value b") == "a [REDACTED:known-secret] b"
-    assert reported.redact_text("password is short") == "password is short"
+    assert redactor.redact_text("a zq-living-value b") == "a [REDACTED:known-secret] b"
+    assert redactor.redact_text("password is short") == "password is short"
     del secret
-    assert reported.redact_text("a zq-living-value b") == "a zq-living-value b"
+    assert redactor.redact_text("a zq-living-value b") == "a zq-living-value b"
 
 
 def test_the_environment_tells_secrets_by_their_names(
@@ -279,11 +279,11 @@ def test_the_strict_redactor_holds_until_another_is_offered() -> None:
 
 
 def test_repeated_long_text_is_redacted_with_newer_secrets() -> None:
-    reported, text = strict(), "word " * 12_000 + "zq-living-value"
+    redactor, text = strict(), "word " * 12_000 + "zq-living-value"
 
-    assert reported.redact_text(text) == reported.redact_text(text) == text
+    assert redactor.redact_text(text) == redactor.redact_text(text) == text
     secret = Secret("zq-living-value")
-    assert reported.redact_text(text).endswith("[REDACTED:known-secret]")
+    assert redactor.redact_text(text).endswith("[REDACTED:known-secret]")
     assert secret
 
 
@@ -332,10 +332,10 @@ def test_what_is_no_picture_is_redacted_under_the_same_name(data: str) -> None:
 
 
 def test_a_known_secret_is_taken_out_of_a_picture() -> None:
-    reported = StrictRedactor(known=KnownSecrets(["a1b2c3d4e5f6"]))
+    redactor = StrictRedactor(known=KnownSecrets(["a1b2c3d4e5f6"]))
 
     assert "a1b2c3d4e5f6" not in str(
-        reported.redact({"data": f"iVBORw0KGgo{'ab1+' * 20}a1b2c3d4e5f6"})
+        redactor.redact({"data": f"iVBORw0KGgo{'ab1+' * 20}a1b2c3d4e5f6"})
     )
 
 

@@ -122,25 +122,25 @@ def corpus() -> tuple[tuple[str, str, str], ...]:
 def test_what_is_found_in_a_text_is_found_in_what_encodes_it(
     encoding: Encoding,
 ) -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
 
     missed = []
     for kind, text, secret in corpus():
-        redacted = reported.redact_text(encoding.write(text))
+        redacted = redactor.redact_text(encoding.write(text))
         if secret in redacted or secret in str(encoding.read(redacted)):
             missed.append(kind)
     assert missed == []
 
 
 def test_what_is_found_in_a_text_is_found_in_its_base64() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     texts = [text for _, text, _ in corpus() if len(text) >= 24]
 
     encoded = [b64encode(text.encode()).decode() for text in texts]
     assert [
         text
         for text, code in zip(texts, encoded, strict=True)
-        if code in reported.redact_text(f"x {code}\n")
+        if code in redactor.redact_text(f"x {code}\n")
     ] == []
 
 
@@ -149,20 +149,20 @@ def test_what_is_found_in_a_text_is_found_in_its_base64() -> None:
 def test_what_left_alone_in_text_left_alone_in_what_encodes_it(
     encoding: Encoding,
 ) -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     texts = [case["text"] for case in EVERYDAY["harmless"]]
     texts += [text for _, text in Random(3).sample([*negatives(Random(2026))], 200)]
 
-    plain = [text for text in texts if reported.redact_text(text) == text]
+    plain = [text for text in texts if redactor.redact_text(text) == text]
     assert [
         text
         for text in plain
-        if reported.redact_text(written := encoding.write(text)) != written
+        if redactor.redact_text(written := encoding.write(text)) != written
     ] == []
 
 
 def test_data_and_the_same_data_as_text_lose_the_same() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     data: JSONValue = {
         "password": "h4Xk9-Qz7vR2",
         "nested": {"client_secret": "q8Zr2LmX5tVb7NcK1pWd", "note": f"line\n{TOKEN}"},
@@ -173,29 +173,29 @@ def test_data_and_the_same_data_as_text_lose_the_same() -> None:
         "argv": ["run", "--token", "q8Zr2LmX5tVb7NcK1pWd"],
     }
 
-    redacted = reported.redact(data)
-    assert json.loads(reported.redact_text(json.dumps(data))) == redacted
-    assert json.loads(reported.redact_text(json.dumps(data, indent=1))) == redacted
-    assert reported.redact({"content": json.dumps(data)}) == {
+    redacted = redactor.redact(data)
+    assert json.loads(redactor.redact_text(json.dumps(data))) == redacted
+    assert json.loads(redactor.redact_text(json.dumps(data, indent=1))) == redacted
+    assert redactor.redact({"content": json.dumps(data)}) == {
         "content": json.dumps(redacted)
     }
 
 
 def test_private_parts_of_key_are_withheld_in_data_as_in_text() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     key: JSONValue = {
         "kty": "OKP",
         "d": "q8Zr2LmX5tVb7NcK1pWdq8Zr2LmX5tVb7NcK1pWd",
         "x": "public",
     }
 
-    assert reported.redact(key) == {
+    assert redactor.redact(key) == {
         "kty": "OKP",
         "d": "[REDACTED:secret]",
         "x": "public",
     }
     assert (
-        json.loads(reported.redact_text(json.dumps(key)))["d"]
+        json.loads(redactor.redact_text(json.dumps(key)))["d"]
         == "[REDACTED:private-key]"
     )
 
@@ -245,14 +245,14 @@ def test_a_known_secret_is_found_in_what_is_encoded_twice() -> None:
 
 
 def test_id_is_not_guessed_to_be_secret_but_token_in_it_is() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     data: JSONValue = {
         "tool_call_id": json.dumps(
             {"a": "password=h4Xk9-Qz7vR2", "b": f"\n{TOKEN}", "c": 1}
         )
     }
 
-    assert reported.redact(data) == {
+    assert redactor.redact(data) == {
         "tool_call_id": json.dumps(
             {"a": "password=h4Xk9-Qz7vR2", "b": f"\n{GONE}", "c": 1}
         ),
@@ -278,15 +278,15 @@ def test_id_is_not_guessed_to_be_secret_but_token_in_it_is() -> None:
     ids=repr,
 )
 def test_time_is_in_proportion_to_the_text(unit: str) -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
 
     assert grows_in_proportion(
-        lambda size: reported.redact_text((unit * size)[:size]), 4_000, 32_000
+        lambda size: redactor.redact_text((unit * size)[:size]), 4_000, 32_000
     )
 
 
 def test_what_nests_deeper_than_anything_is_still_looked_at() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     deep = "[" * 300 + json.dumps(f"\n{TOKEN}") + "]" * 300
     for _ in range(3):
         deep = "[" * 60 + json.dumps(deep) + "]" * 60
@@ -294,4 +294,4 @@ def test_what_nests_deeper_than_anything_is_still_looked_at() -> None:
     for _ in range(99):
         value = [value]
 
-    assert TOKEN not in json.dumps(reported.redact(value))
+    assert TOKEN not in json.dumps(redactor.redact(value))

@@ -30,49 +30,49 @@ def test_the_list_is_large_enough() -> None:
 
 
 def test_at_least_ninety_seven_of_a_hundred_secrets_are_found() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     texts = [*positives(Random(2026))]
 
     missed = [
         kind
         for kind, text, secret in texts
-        if secret[-12:] in reported.redact_text(text)
+        if secret[-12:] in redactor.redact_text(text)
     ]
     assert len(missed) <= len(texts) * 0.03, sorted(missed)
 
 
 def test_at_most_two_of_a_hundred_look_alikes_are_changed() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     texts = [*negatives(Random(2026))]
 
     changed = [
-        (kind, reported.redact_text(text))
+        (kind, redactor.redact_text(text))
         for kind, text in texts
-        if reported.redact_text(text) != text
+        if redactor.redact_text(text) != text
     ]
     assert len(changed) <= len(texts) * 0.02, changed
 
 
 def test_ninety_seven_percent_of_everyday_secrets_are_found() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     cases = EVERYDAY["secrets"]
 
     missed = [
         case["id"]
         for case in cases
-        if case["secret"] in reported.redact_text(case["text"])
+        if case["secret"] in redactor.redact_text(case["text"])
     ]
     assert len(cases) >= 500
     assert len(missed) <= len(cases) * 0.03, missed
 
 
 def test_everyday_texts_without_secrets_stay_as_they_are() -> None:
-    reported = StrictRedactor(known=KnownSecrets())
+    redactor = StrictRedactor(known=KnownSecrets())
     cases = EVERYDAY["harmless"]
 
     assert len(cases) >= 300
     assert [
         case["id"]
         for case in cases
-        if reported.redact_text(case["text"]) != case["text"]
+        if redactor.redact_text(case["text"]) != case["text"]
     ] == []

@@ -56,13 +56,13 @@ MARKS: Final = (
 
 
 def streamed(text: str, cuts: list[int]) -> str:
-    reported = StreamFilter(
+    redactor = StreamFilter(
         StrictRedactor(known=KnownSecrets(["one value of three words"]))
     )
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
     return (
-        "".join(reported.feed(text[start:end]) for start, end in pairwise(edges))
-        + reported.end()
+        "".join(redactor.feed(text[start:end]) for start, end in pairwise(edges))
+        + redactor.end()
     )
 
 
@@ -103,13 +103,13 @@ def test_a_secret_that_comes_by_the_character_is_found(part: str) -> None:
 
 
 def test_a_word_is_shown_when_it_is_over() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
     assert [
-        reported.feed("Hel"),
-        reported.feed("lo wor"),
-        reported.feed("ld\n"),
-        reported.end(),
+        redactor.feed("Hel"),
+        redactor.feed("lo wor"),
+        redactor.feed("ld\n"),
+        redactor.end(),
     ] == [
         "",
         "Hello ",
@@ -119,48 +119,48 @@ def test_a_word_is_shown_when_it_is_over() -> None:
 
 
 def test_what_is_held_is_bounded() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    shown = [reported.feed("ab1" * 1_000) for _ in range(100)]
+    shown = [redactor.feed("ab1" * 1_000) for _ in range(100)]
     assert sum(map(len, shown)) > 280_000
-    reported.end()
+    redactor.end()
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "h4Xk9aaaa\n" * 100
     hidden = "".join(
-        reported.feed(key if number == 0 else "h4Xk9aaaa\n" * 100)
+        redactor.feed(key if number == 0 else "h4Xk9aaaa\n" * 100)
         for number in range(100)
     )
-    hidden += reported.feed("-----END RSA PRIVATE KEY-----\nfree") + reported.end()
+    hidden += redactor.feed("-----END RSA PRIVATE KEY-----\nfree") + redactor.end()
     assert "h4Xk9" not in hidden
     assert hidden.endswith("\nfree")
 
 
 def test_a_long_word_is_not_cut_within_a_secret() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
     word = "/".join(["ab1"] * 2_100) + "=" + "/" * 1_000 + f"@{TOKEN}@" + "/" * 8_170
 
-    shown = reported.feed(word + "/" * 8_192) + reported.end()
+    shown = redactor.feed(word + "/" * 8_192) + redactor.end()
     assert TOKEN[:10] not in shown
     assert "[REDACTED:github-token]" in shown
 
 
 def test_a_long_secret_that_begins_a_word_is_shown_as_a_mark() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    assert "ab1ab1" not in reported.feed("sk-ant-" + "ab1xyz" * 3_000)
+    assert "ab1ab1" not in redactor.feed("sk-ant-" + "ab1xyz" * 3_000)
 
 
 def test_a_begin_that_opens_no_key_is_shown() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
     text = "-----BEGIN a very long heading of something that is certainly no key at all, however long it goes on \n"
 
-    assert reported.feed(text) + reported.end() == text
+    assert redactor.feed(text) + redactor.end() == text
 
 
 def test_cookie_of_longer_word_is_held_from_where_word_begins() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    assert reported.feed("ok\nset-cookie: sid=Ab3xK9d2") == "ok\n"
-    assert "Ab3xK9d2" not in reported.feed("Lq; Path=/\n") + reported.end()
+    assert redactor.feed("ok\nset-cookie: sid=Ab3xK9d2") == "ok\n"
+    assert "Ab3xK9d2" not in redactor.feed("Lq; Path=/\n") + redactor.end()
 
 
 @pytest.mark.figures
@@ -183,22 +183,22 @@ def test_a_text_that_is_made_to_be_held_takes_linear_time(
     redactor = StrictRedactor(known=KnownSecrets())
 
     def show(size: int) -> None:
-        reported = StreamFilter(redactor)
-        reported.feed(begin)
+        filtering = StreamFilter(redactor)
+        filtering.feed(begin)
         for _ in range(size // 4):
-            reported.feed((piece * 4)[:4])
-        reported.end()
+            filtering.feed((piece * 4)[:4])
+        filtering.end()
 
     assert grows_in_proportion(show, 500, 4_000)
     assert takes_at_most(2, lambda: show(4_000))
 
 
 def test_codes_below_each_other_are_held_together() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
     shown = "".join(
         map(
-            reported.feed,
+            redactor.feed,
             "Recovery codes:\nab12-cd34\nef56-gh78\nij90-kl12\nThat is all.\n",
         )
     )
@@ -206,22 +206,22 @@ def test_codes_below_each_other_are_held_together() -> None:
 
 
 def test_a_secret_behind_many_words_that_announce_one_is_found() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
     shown = (
         "".join(
-            map(reported.feed, f"{'token ' * 50}token = {RANDOM} and 1 2 3 4 5 6 7 8\n")
+            map(redactor.feed, f"{'token ' * 50}token = {RANDOM} and 1 2 3 4 5 6 7 8\n")
         )
-        + reported.end()
+        + redactor.end()
     )
     assert shown == f"{'token ' * 50}token = [REDACTED:secret] and 1 2 3 4 5 6 7 8\n"
 
 
 def test_a_quote_that_nothing_closes_is_not_held_for_ever() -> None:
-    reported = StreamFilter(StrictRedactor(known=KnownSecrets()))
+    redactor = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    shown = reported.feed(f'password = "{RANDOM * 26}') + "".join(
-        reported.feed(" and so on" * 10) for _ in range(1_000)
+    shown = redactor.feed(f'password = "{RANDOM * 26}') + "".join(
+        redactor.feed(" and so on" * 10) for _ in range(1_000)
     )
     assert len(shown) > 60_000
     assert RANDOM not in shown

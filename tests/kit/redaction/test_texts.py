@@ -256,10 +256,10 @@ def test_what_is_made_to_be_slow_takes_linear_time(piece: str) -> None:
 
 
 def test_personal_details_are_found_when_they_are_asked_for() -> None:
-    reported = StrictRedactor(known=KnownSecrets(), finders=(personal_details,))
+    redactor = StrictRedactor(known=KnownSecrets(), finders=(personal_details,))
 
     text = "Mail ann.b@example.org, +49 170 1234567, (555) 123-4567, card 4111 1111 1111 1111, 123-45-6789."
-    assert reported.redact_text(text) == (
+    assert redactor.redact_text(text) == (
         "Mail [REDACTED:email-address], [REDACTED:phone-number], [REDACTED:phone-number],"
         " card [REDACTED:card-number], [REDACTED:social-security-number]."
     )

@@ -11,10 +11,10 @@ def withholder(*texts: str) -> Withholder:
 
 
 def test_a_token_is_withheld_with_and_without_its_scheme() -> None:
-    reported = withholder("Bearer tok-1234567")
+    redactor = withholder("Bearer tok-1234567")
 
-    assert reported.text("Bearer tok-1234567!") == "(withheld)!"
-    assert reported.text("it was tok-1234567") == "it was (withheld)"
+    assert redactor.text("Bearer tok-1234567!") == "(withheld)!"
+    assert redactor.text("it was tok-1234567") == "it was (withheld)"
 
 
 def test_short_texts_are_words_and_not_secrets() -> None:
@@ -22,16 +22,16 @@ def test_short_texts_are_words_and_not_secrets() -> None:
 
 
 def test_old_token_stays_withheld_and_oldest_are_forgotten() -> None:
-    reported = withholder("tok-1234567")
-    reported.learn("tok-7654321")
+    redactor = withholder("tok-1234567")
+    redactor.learn("tok-7654321")
 
-    assert reported.text("tok-1234567 tok-7654321") == "(withheld) (withheld)"
+    assert redactor.text("tok-1234567 tok-7654321") == "(withheld) (withheld)"
 
     for number in range(100):
-        reported.learn("tok-7654321", f"tok-number-{number}")
+        redactor.learn("tok-7654321", f"tok-number-{number}")
 
     assert (
-        reported.text("tok-1234567 tok-7654321 tok-number-99")
+        redactor.text("tok-1234567 tok-7654321 tok-number-99")
         == "tok-1234567 (withheld) (withheld)"
     )
 

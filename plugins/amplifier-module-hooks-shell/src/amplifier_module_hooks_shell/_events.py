@@ -39,7 +39,7 @@ from amplifier_sdk.results import HookResult, ToolResult
 __all__ = ["ClaudeEvents"]
 
 _EARLY: Final = -100
-_MOST_ASKED: Final = 256
+_MAX_ASKED: Final = 256
 
 
 class ClaudeEvents:
@@ -145,7 +145,7 @@ class ClaudeEvents:
             self._questions[place] = "\n".join(
                 reply.plain_why for reply in verdicts.questions
             )
-            while len(self._questions) > _MOST_ASKED:
+            while len(self._questions) > _MAX_ASKED:
                 self._questions.popitem(last=False)
         message = self._message(verdicts, plain=True)
         if changes is None:

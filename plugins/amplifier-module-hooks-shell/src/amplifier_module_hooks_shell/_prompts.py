@@ -27,7 +27,7 @@ _TASK: Final = (
     'and nothing else: {"decision": "approve", "reason": "…"}, or "block" in place of "approve" where the criteria are '
     'not met; for a tool call also "ask", when the person should decide. Keep the reason to a sentence.'
 )
-_MOST_TOKENS: Final = 400
+_MAX_TOKENS: Final = 400
 _PLACE: Final = re.compile(
     r"\$(?:\{(?P<braced>[A-Z_]+)\}|(?P<bare>ARGUMENTS|TOOL_INPUT|TOOL_RESULT|TOOL_NAME|USER_PROMPT|REASON|"
     r"TRANSCRIPT_PATH))(?![A-Z_])"
@@ -64,7 +64,7 @@ class PromptEvaluator:
                 Message(role="system", content=_TASK),
                 Message(role="user", content=text),
             ),
-            max_output_tokens=_MOST_TOKENS,
+            max_output_tokens=_MAX_TOKENS,
             model=None if entry.model is None else config.models.get(entry.model),
         )
         try:

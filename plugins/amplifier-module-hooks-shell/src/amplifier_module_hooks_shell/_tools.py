@@ -17,7 +17,7 @@ __all__ = ["AskUserQuestion", "SlashCommand"]
 
 _OTHER: Final = "Other"
 _DONE: Final = "Done"
-_MOST_CATALOGUE: Final = 2_000
+_MAX_CATALOGUE: Final = 2_000
 _RESERVED: Final = frozenset(
     {"allow", "allow once", "allow always", "deny", "other", "done"}
 )
@@ -221,8 +221,8 @@ class SlashCommand:
                 hint = f" {command.file.argument_hint}"
             lines.append(f"- /{command.name}{hint}: {command.file.description}")
         listed = "\n".join(lines)
-        if len(listed) > _MOST_CATALOGUE:
-            listed = f"{listed[:_MOST_CATALOGUE].rpartition(chr(10))[0]}\n- … and more"
+        if len(listed) > _MAX_CATALOGUE:
+            listed = f"{listed[:_MAX_CATALOGUE].rpartition(chr(10))[0]}\n- … and more"
         self.description: Final = (
             "Use a command: the result is instructions to "
             f"follow now. Only these commands exist:\n{listed}"

@@ -35,7 +35,7 @@ _LIFE: Final = 300.0
 _MARGIN: Final = 300.0
 """Seconds before its end in which a token is not used any more."""
 
-_MOST_BYTES: Final = 64 * 1024
+_MAX_BYTES: Final = 64 * 1024
 _TAIL: Final = 500
 """Characters of what a failed command says that the error quotes."""
 
@@ -203,4 +203,4 @@ async def _keep(stream: ByteReceiveStream | None, token: bytearray) -> None:
     """Read a stream to its end and keep the beginning."""
     assert stream is not None
     async for piece in stream:
-        token += piece[: _MOST_BYTES - len(token)]
+        token += piece[: _MAX_BYTES - len(token)]

@@ -28,7 +28,7 @@ _FILES: Final = ("alpha.txt", "docs/beta.md", "gamma.csv", "delta.json")
 _FOLDERS: Final = ("alpha", "docs/beta", "gamma", "delta")
 _NUMBERS: Final = (7, 12, 40, 3)
 _CLAUSE: Final = re.compile(r"[.,;:(\n]")
-_MOST_WORDS: Final = 10
+_MAX_WORDS: Final = 10
 
 
 def argument_examples(tool: ToolSpec) -> list[SpeakerTurn]:
@@ -66,7 +66,7 @@ def _summary(tool: ToolSpec) -> str:
     """Return the beginning of the description, a few words long; the name where there is none."""
     first = _CLAUSE.split((tool.description or "").strip(), maxsplit=1)[0]
     words = first.split() or re.split(r"[\W_]+", tool.name)
-    return " ".join(words[:_MOST_WORDS])
+    return " ".join(words[:_MAX_WORDS])
 
 
 def _said(value: JSONValue) -> str:

@@ -43,7 +43,7 @@ _FREE: Final = 1.1
 _FAITHFUL: Final = 1.0
 """No penalty, where the answer retells what it was given."""
 
-_CIRCLE: Final = Degradation(
+_CYCLE: Final = Degradation(
     requested="an answer to its end",
     actual="its beginning",
     reason="the model said the same over and over",
@@ -180,7 +180,7 @@ class LocalProvider(BaseProvider):
                 # a small model that repeats itself may never find an end
                 if piece and goes_round(draft.text):
                     draft.finish_reason = "stop"
-                    losses.append(_CIRCLE)
+                    losses.append(_CYCLE)
                     break
         yield ChatResponse(
             content=[TextBlock(text=draft.text)] if draft.text else (),

@@ -30,7 +30,7 @@ __all__ = ["ModelServer", "ServerSettings"]
 _CHILD: Final = str(Path(__file__).with_name("_server_child.py"))
 _LINE: Final = 64 * 1024
 _CLEANUP: Final = 4.0
-_MOST_THREADS: Final = 4
+_MAX_THREADS: Final = 4
 
 
 @attrs.frozen(kw_only=True)
@@ -132,7 +132,7 @@ def _threads() -> int:
         usable = len(os.sched_getaffinity(0))
     else:
         usable = os.cpu_count() or 1
-    return max(1, min(usable - 1, _MOST_THREADS))
+    return max(1, min(usable - 1, _MAX_THREADS))
 
 
 def _address(answer: Mapping[str, JSONValue], path: Path) -> str:

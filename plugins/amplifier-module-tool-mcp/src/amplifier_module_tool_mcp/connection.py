@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ServerConnection", "TooSlowError"]
 
 _BETWEEN_LISTINGS: Final = 1.0
-_MOST_PAGES: Final = 100
+_MAX_PAGES: Final = 100
 _VERSION: Final = "0.1"
 
 
@@ -191,7 +191,7 @@ class ServerConnection:
         tools: list[Tool] = []
         cursor: str | None = None
         for _ in range(
-            _MOST_PAGES if client.server_capabilities.tools is not None else 0
+            _MAX_PAGES if client.server_capabilities.tools is not None else 0
         ):
             page = await client.list_tools(cursor=cursor)
             tools += page.tools

@@ -17,7 +17,7 @@ from amplifier_sdk.results import HookResult
 
 __all__ = ["Agreements"]
 
-_MOST_SHOWN: Final = 8000
+_MAX_SHOWN: Final = 8000
 _DENY: Final = "Deny"
 _AGREE: Final = "Agree"
 
@@ -106,9 +106,9 @@ class Agreements:
             if self.project.decision is not None:
                 reason = self.project.decision.reason
             return HookResult.deny(f"the project's servers cannot be trusted: {reason}")
-        if len(text) > _MOST_SHOWN:
-            left_out = len(text) - _MOST_SHOWN
-            text = f"{text[:_MOST_SHOWN]}\n[… {left_out} characters are not shown: deny unless you know them]"
+        if len(text) > _MAX_SHOWN:
+            left_out = len(text) - _MAX_SHOWN
+            text = f"{text[:_MAX_SHOWN]}\n[… {left_out} characters are not shown: deny unless you know them]"
         return HookResult(
             action="ask_user",
             approval_prompt=f"MCP server {server.name!a} asks for your agreement. Its own words follow.\n{text}",

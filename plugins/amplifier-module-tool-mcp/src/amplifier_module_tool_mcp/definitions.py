@@ -35,9 +35,9 @@ _PLAIN_TOOL: Final = r"(?!_)[A-Za-z0-9_-]+"
 _PLAIN_PROMPT: Final = r"[A-Za-z0-9_.-]{1,64}"
 _ODD: Final = r"[^A-Za-z0-9_-]+"
 
-_MOST_SCHEMA: Final = 32_000
-_MOST_DEFINITION: Final = 64_000
-_MOST_NAME: Final = 200
+_MAX_SCHEMA: Final = 32_000
+_MAX_DEFINITION: Final = 64_000
+_MAX_NAME: Final = 200
 _WORDS: Final = frozenset({"description", "title", "$comment"})
 
 
@@ -86,20 +86,20 @@ def read_definition(tool: Tool, server: str, config: McpConfig) -> Definition:
         include={"name", "description", "input_schema", "annotations"},
     )
     length = len(json.dumps(raw, ensure_ascii=False))
-    if length > _MOST_DEFINITION:  # all of it is remembered
+    if length > _MAX_DEFINITION:  # all of it is remembered
         raise UnfitError(
-            f"its definition has {length} characters, more than {_MOST_DEFINITION}"
+            f"its definition has {length} characters, more than {_MAX_DEFINITION}"
         )
     text = json.dumps(raw, sort_keys=True, ensure_ascii=True)
     schema = _cleaned(tool.input_schema)
-    if not 0 < len(tool.name) <= _MOST_NAME or without_unseen(tool.name) != tool.name:
+    if not 0 < len(tool.name) <= _MAX_NAME or without_unseen(tool.name) != tool.name:
         raise UnfitError(
-            f"its name is empty, longer than {_MOST_NAME} characters, or hides some"
+            f"its name is empty, longer than {_MAX_NAME} characters, or hides some"
         )
     written = json.dumps(schema, ensure_ascii=False)
-    if len(written) > _MOST_SCHEMA:
+    if len(written) > _MAX_SCHEMA:
         raise UnfitError(
-            f"its schema has {len(written)} characters, more than {_MOST_SCHEMA}"
+            f"its schema has {len(written)} characters, more than {_MAX_SCHEMA}"
         )
     if without_unseen(written) != written:
         raise UnfitError("its schema hides characters in what is no description")

@@ -33,7 +33,7 @@ _LONGEST: Final = 4000
 _MOST: Final = 20
 """Questions that a server may ask in one call: no deadline ends one that asks for ever."""
 
-_MOST_WAITING: Final = 8
+_MAX_WAITING: Final = 8
 """How many questions of one call wait behind the one that is asked."""
 
 
@@ -115,7 +115,7 @@ class Elicitations:
         if context is None:
             yield
             return
-        send, receive = anyio.create_memory_object_stream[_Asked](_MOST_WAITING)
+        send, receive = anyio.create_memory_object_stream[_Asked](_MAX_WAITING)
         self._calls.append(send)
         try:
             with receive:

@@ -21,7 +21,7 @@ Authorize: TypeAlias = Callable[[str | None], Awaitable[str | None]]
 """Returns the token that requests carry, if the person signed in; given one that was refused, another one."""
 
 _SILENT_SECONDS: Final = 300.0
-_MOST_REDIRECTS: Final = 3
+_MAX_REDIRECTS: Final = 3
 _SAME_METHOD: Final = frozenset({307, 308})
 
 
@@ -97,7 +97,7 @@ class Carrier(anyio.AsyncContextManagerMixin):
         url = self._url
         token = await self._token(None)
         is_renewed = False
-        for _ in range(_MOST_REDIRECTS):
+        for _ in range(_MAX_REDIRECTS):
             request = self._client.build_request(
                 method, url, headers=headers, content=data
             )

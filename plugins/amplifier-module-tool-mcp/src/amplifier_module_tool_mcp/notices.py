@@ -30,7 +30,7 @@ _TAIL_LINES: Final = 3
 
 BEGIN: Final = "tool-mcp.begin"
 """The channel through which the module's instances hear that all modules are mounted."""
-_MOST_KEPT: Final = 50
+_MAX_STORED: Final = 50
 _LONGEST: Final = 1000
 
 
@@ -39,8 +39,8 @@ class ServerNotices:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self._messages: deque[str] = deque(maxlen=_MOST_KEPT)
-        self._early: deque[StateChanged | ToolsWithheld] = deque(maxlen=_MOST_KEPT)
+        self._messages: deque[str] = deque(maxlen=_MAX_STORED)
+        self._early: deque[StateChanged | ToolsWithheld] = deque(maxlen=_MAX_STORED)
         self.begun: Final = anyio.Event()
         coordinator.register_contributor(BEGIN, "tool-mcp", self.begin)
         coordinator.register_contributor(

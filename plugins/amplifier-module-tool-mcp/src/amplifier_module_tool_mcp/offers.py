@@ -33,7 +33,7 @@ __all__ = ["Offers", "ServerPins", "difference"]
 _CHANGED: Final = "its definition is not the one that was agreed to"
 _NEW: Final = "the server did not have it when its tools were agreed to"
 _LONGEST_NAME: Final = 100
-_MOST_TOLD: Final = 100
+_MAX_SHOWN: Final = 100
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -133,9 +133,9 @@ class Offers:
                 problems[_shown(tool.name)] = one_line(str(error))
         more = tools[self.config.max_tools :]
         too_many = f"the server has more than {self.config.max_tools} tools (max_tools)"
-        problems |= {_shown(tool.name): too_many for tool in more[:_MOST_TOLD]}
-        if len(more) > _MOST_TOLD:
-            problems[f"[{len(more) - _MOST_TOLD} others]"] = too_many
+        problems |= {_shown(tool.name): too_many for tool in more[:_MAX_SHOWN]}
+        if len(more) > _MAX_SHOWN:
+            problems[f"[{len(more) - _MAX_SHOWN} others]"] = too_many
         return problems
 
     def _look_up(self) -> None:

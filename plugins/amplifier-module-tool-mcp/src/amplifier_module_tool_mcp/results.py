@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 _PDF: Final = "application/pdf"
-_MOST_IMAGES: Final = 10
+_MAX_IMAGES: Final = 10
 _LONGEST_LINE: Final = 300
-_MOST_PROBLEMS: Final = 20
+_MAX_PROBLEMS: Final = 20
 
 
 @attrs.define(eq=False)
@@ -68,7 +68,7 @@ class ResultCollector:
         what = "document" if _PDF in (kind, declared) else "image"
         if kind is None:
             self._texts.append(f"[{one_line(declared)}: no {what} that can be shown]")
-        elif len(data) > MAX_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
+        elif len(data) > MAX_IMAGE_CHARACTERS or len(self._images) >= _MAX_IMAGES:
             article = "an" if what == "image" else "a"
             self._texts.append(
                 f"[{article} {what} of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]"
@@ -161,7 +161,7 @@ def words_of(error: BaseException) -> str:
         error = error.exceptions[0]
     # of what is not the protocol's, each with what was there
     problems = getattr(error, "error_count", int)()
-    if problems > _MOST_PROBLEMS:
+    if problems > _MAX_PROBLEMS:
         return f"{type(error).__name__}: {problems} validation errors"
     if str(error):
         return f"{type(error).__name__}: {error}"

@@ -56,7 +56,7 @@ __all__ = ["WebLink"]
 
 _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
-_MOST_TRIES: Final = 3
+_MAX_TRIES: Final = 3
 _LEAVING_SECONDS: Final = 1.0
 _PATIENT: Final = frozenset({"tools/call", "subscriptions/listen"})
 """The requests that are waited for until they are cancelled, however long nothing comes."""
@@ -309,7 +309,7 @@ class WebLink:
 
         An answer can be asked for only where the server said by an id what it had sent.
         """
-        left = _MOST_TRIES
+        left = _MAX_TRIES
         while left and (request is None or stream.last_id is not None):
             await anyio.sleep(stream.wait)
             left -= 1
@@ -327,7 +327,7 @@ class WebLink:
                     ):
                         return True
                     if response.status_code == 200 and stream.was_of_use:
-                        left = _MOST_TRIES
+                        left = _MAX_TRIES
         return False
 
     async def _listen(self, carrier: Carrier, incoming: Incoming) -> None:

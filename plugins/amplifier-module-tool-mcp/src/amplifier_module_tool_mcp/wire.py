@@ -50,8 +50,8 @@ Streams: TypeAlias = tuple[
 ]
 """The other ends of the two, for the protocol's client."""
 
-_MOST_VALUES: Final = 100_000
-_MOST_IN_PARTS: Final = 10_000
+_MAX_VALUES: Final = 100_000
+_MAX_IN_PARTS: Final = 10_000
 _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedSchema")
 """Where the protocol's library tries several types for each value, and remembers what is wrong with each."""
 
@@ -78,18 +78,18 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     values = values_in(data)
-    if values > _MOST_VALUES:
-        raise MessageTooLargeError(f"{_MOST_VALUES} values")
+    if values > _MAX_VALUES:
+        raise MessageTooLargeError(f"{_MAX_VALUES} values")
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     body = getattr(message, "result", None) or getattr(message, "params", None) or {}
     if (
-        values > _MOST_IN_PARTS
-        and sum(_size(body.get(key)) for key in _PARTS) > _MOST_IN_PARTS
+        values > _MAX_IN_PARTS
+        and sum(_size(body.get(key)) for key in _PARTS) > _MAX_IN_PARTS
     ):
-        raise MessageTooLargeError(f"{_MOST_IN_PARTS} values in its parts")
+        raise MessageTooLargeError(f"{_MAX_IN_PARTS} values in its parts")
     return message
 
 

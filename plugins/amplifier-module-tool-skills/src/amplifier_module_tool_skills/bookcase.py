@@ -26,7 +26,7 @@ from amplifier_sdk.events import USER_NOTIFICATION, UserNotification
 __all__ = ["Bookcase"]
 
 _NAME: Final = "tool-skills"
-_MOST_TOLD: Final = 5
+_MAX_SHOWN: Final = 5
 _NOWHERE: Final = SkillPlaces(folders=())
 
 
@@ -137,7 +137,7 @@ class Bookcase:
         if library.broken:
             first = "; ".join(
                 f"{broken.place}: {broken.problem}"
-                for broken in library.broken[:_MOST_TOLD]
+                for broken in library.broken[:_MAX_SHOWN]
             )
             message = f"{len(library.broken)} skills cannot be used: {first}"
             await hooks.emit(

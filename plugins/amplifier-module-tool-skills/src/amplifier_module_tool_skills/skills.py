@@ -36,7 +36,7 @@ from amplifier_sdk.results import ToolResult
 
 __all__ = ["Skills"]
 
-_MOST_PROBLEMS: Final = 20
+_MAX_PROBLEMS: Final = 20
 _LONGEST_NAME: Final = 100
 
 
@@ -145,7 +145,7 @@ class Skills:
                 f"No skills in {', '.join(self._bookcase.sources) or 'any folder'}"
             )
         if problems := self._bookcase.problems(library):
-            data["problems"] = list(problems[:_MOST_PROBLEMS])
+            data["problems"] = list(problems[:_MAX_PROBLEMS])
         return data
 
     def _listed(self, skills: Sequence[Skill]) -> JSONObject:

@@ -19,7 +19,7 @@ __all__ = ["Answers", "read_result"]
 
 _LONGEST_ERROR: Final = 2_000
 _LONGEST_NAME: Final = 200
-_MOST_NAMED: Final = 10
+_MAX_NAMED: Final = 10
 
 
 def read_result(result: object) -> ChildResult:
@@ -117,7 +117,7 @@ class Answers:
             asked = self.session_id[:_LONGEST_NAME]
             hint = (
                 did_you_mean(asked, known)
-                or f"; it has {', '.join(known[-_MOST_NAMED:]) or 'none'}."
+                or f"; it has {', '.join(known[-_MAX_NAMED:]) or 'none'}."
             )
             message = f"No agent of this session has the session {asked!r}{hint} Leave session_id out to begin anew"
             return ToolResult.failure(message, type="unknown_session")

@@ -37,7 +37,7 @@ from amplifier_sdk.results import HookResult, ToolResult
 __all__ = ["BackgroundAgents"]
 
 _NAME: Final = "tool-task"
-_MOST_SHOWN: Final = 6_000
+_MAX_SHOWN: Final = 6_000
 """Characters of an answer: it has to fit what a hook may inject."""
 _ROOM: Final = 9_000
 _SAID: Final = "[The agent {agent!r} that worked in the background has ended.]"
@@ -75,7 +75,7 @@ class BackgroundAgents:
     @property
     def max_answer_chars(self) -> int:
         """Characters of an answer that the model reads."""
-        return min(self.config.max_answer_chars, _MOST_SHOWN)
+        return min(self.config.max_answer_chars, _MAX_SHOWN)
 
     def check(self) -> None:
         """Refuse one more agent where none may begin.

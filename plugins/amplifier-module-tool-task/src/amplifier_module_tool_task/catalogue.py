@@ -17,7 +17,7 @@ __all__ = ["catalogue", "details", "fitting"]
 _LINE: Final = 100
 _NAME: Final = 80
 _DETAILS: Final = 4_000
-_MOST_FITTING: Final = 8
+_MAX_FITTING: Final = 8
 _WORD: Final = re.compile(r"\w{3,}")
 
 
@@ -83,7 +83,7 @@ def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
 
     scores = {name: score(name) for name in plans}
     # Stable: agents that fit equally well stay in the order of their names.
-    best = sorted(plans, key=lambda name: -scores[name])[:_MOST_FITTING]
+    best = sorted(plans, key=lambda name: -scores[name])[:_MAX_FITTING]
     if any(scores.values()):
         best = [name for name in best if scores[name]]
     return [details(name, plans[name]) for name in best]

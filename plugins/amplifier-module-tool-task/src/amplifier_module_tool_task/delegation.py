@@ -38,7 +38,7 @@ from amplifier_sdk.results import ToolResult
 
 __all__ = ["Delegations"]
 
-_MOST_KNOWN: Final = 200
+_MAX_KNOWN: Final = 200
 
 
 @attrs.frozen(eq=False)
@@ -225,7 +225,7 @@ class Delegations:
         # taken out first, so that the one used last is also the last to be forgotten
         self._known.pop(session_id, None)
         self._known[session_id] = agent
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             del self._known[next(iter(self._known))]
 
 

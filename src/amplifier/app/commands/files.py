@@ -39,8 +39,8 @@ __all__ = ["CommandFiles"]
 _FOLDER: Final = "commands"
 _IN_PROJECTS: Final = (f"{FOLDER}/{_FOLDER}", f".claude/{_FOLDER}")
 _SECONDS: Final = 120.0
-_MOST_OUTPUT: Final = 60_000
-_MOST_FILE_BYTES: Final = 256_000
+_MAX_OUTPUT: Final = 60_000
+_MAX_FILE_BYTES: Final = 256_000
 _SHELL: Final = "/bin/sh"
 
 
@@ -160,7 +160,7 @@ class CommandFiles:
             raise CommandError(
                 f"/{name} was not run: it wants to run {text!r:.200}, and {decided.reason}"
             )
-        out = Capture(_MOST_OUTPUT)
+        out = Capture(_MAX_OUTPUT)
         command = Command(
             argv=(_SHELL, "-c", text),
             directory=str(self.dirs.working_dir),
@@ -195,10 +195,10 @@ class CommandFiles:
                 with resolved.open_file() as file:
                     # One more than allowed, so that a file that just fits is none that
                     # is too large.
-                    data = file.read(_MOST_FILE_BYTES + 1)
-            if len(data) > _MOST_FILE_BYTES:
+                    data = file.read(_MAX_FILE_BYTES + 1)
+            if len(data) > _MAX_FILE_BYTES:
                 raise CommandError(
-                    f"/{name} mentions @{path}, which is larger than {_MOST_FILE_BYTES} bytes"
+                    f"/{name} mentions @{path}, which is larger than {_MAX_FILE_BYTES} bytes"
                 )
             return f"@{path}\n{mark_untrusted(data.decode('utf-8-sig'), path)}\n"
         except CommandError:

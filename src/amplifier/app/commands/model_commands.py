@@ -32,9 +32,9 @@ from amplifier_sdk.secret import withhold
 __all__ = ["ModelCommands"]
 
 _AUTO: Final = "auto"
-_MOST_MODELS: Final = 40
+_MAX_MODELS: Final = 40
 _AT_ONCE: Final = "ui"
-_TOLD: Final[Mapping[ModeName, str]] = {
+_ANSWERS: Final[Mapping[ModeName, str]] = {
     "ask": "Mode ask: edits and commands ask first.",
     "accept-edits": "Mode accept-edits: edits of files are accepted, all else asks first.",
     "plan": "Mode plan: only tools that read run.",
@@ -63,7 +63,7 @@ class ModelCommands(TalkCommands):
         """Show the mode or choose it; what stands behind it is the next prompt."""
         name, _, prompt = arguments.partition(" ")
         if not name:
-            return CommandAnswer(text=_TOLD[self.talk.modes.current])
+            return CommandAnswer(text=_ANSWERS[self.talk.modes.current])
         for mode in MODES:
             if mode == name:
                 return self._choose(mode, prompt)
@@ -83,7 +83,7 @@ class ModelCommands(TalkCommands):
         self.talk.modes.choose(mode)
         if prompt.strip():
             return CommandPrompt(text=prompt.strip())
-        return CommandAnswer(text=_TOLD[mode])
+        return CommandAnswer(text=_ANSWERS[mode])
 
     async def provider(self, arguments: str) -> CommandAnswer:
         """List the providers, or choose one."""
@@ -141,11 +141,9 @@ class ModelCommands(TalkCommands):
                 # a vendor that cannot be reached hides no other
                 table.append((name, "", f"not known: {one_line(str(error), 200)}"))
                 continue
-            table += [
-                (name, model.id, _facts(model)) for model in models[:_MOST_MODELS]
-            ]
-            if len(models) > _MOST_MODELS:
-                table.append((name, "", f"and {len(models) - _MOST_MODELS} more"))
+            table += [(name, model.id, _facts(model)) for model in models[:_MAX_MODELS]]
+            if len(models) > _MAX_MODELS:
+                table.append((name, "", f"and {len(models) - _MAX_MODELS} more"))
         return table
 
     async def config(self, arguments: str) -> CommandAnswer:

@@ -18,7 +18,7 @@ __all__ = ["MODES", "ModeName", "PlanMode", "SessionModes"]
 _NAME: Final = "plan-mode"
 # Before hooks that ask the person: what plan mode refuses is not worth a question.
 _FIRST: Final = -1000
-_TOLD: Final = (
+_INSTRUCTION: Final = (
     "Plan mode is on. Find out what you need to know and write a plan. Use only tools that read; tools that write, run"
     " programs or use the network are refused until the person turns plan mode off."
 )
@@ -55,7 +55,7 @@ class PlanMode:
             self._registered = [
                 hooks.register(TOOL_PRE, self._evaluate, _FIRST, _NAME, decides=True),
                 hooks.register(
-                    PROMPT_SUBMIT, self._report, _FIRST, _NAME, decides=True
+                    PROMPT_SUBMIT, self._instruct, _FIRST, _NAME, decides=True
                 ),
             ]
         elif not on:
@@ -84,9 +84,9 @@ class PlanMode:
             " Do not try again: finish your plan and present it to the person, who can turn plan mode off."
         )
 
-    async def _report(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
+    async def _instruct(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
         # Ephemeral, since the history would still say so after the mode is turned off.
-        return HookResult.inject(_TOLD, ephemeral=True)
+        return HookResult.inject(_INSTRUCTION, ephemeral=True)
 
 
 @attrs.define(eq=False)

@@ -43,7 +43,7 @@ Status: TypeAlias = Literal[
 SHOWN: Final = frozenset[Status]({"loaded", "directory", "image", "media"})
 """Where there is something to show."""
 
-_MOST_ENTRIES: Final = 200
+_MAX_ENTRIES: Final = 200
 
 
 @attrs.frozen(kw_only=True)
@@ -180,8 +180,8 @@ def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
         reach = f" in its first {read} bytes, and no more is read"
     chosen = every[lines.first - 1 : lines.last]
     if not chosen:
-        problem = f"has {len(every)} lines{reach}"
-        return f"[it {problem}]", problem
+        size = f"has {len(every)} lines{reach}"
+        return f"[it {size}]", size
     last = lines.first + len(chosen) - 1
     what = f"lines {lines.first} to {last}"
     if last < lines.last:
@@ -210,7 +210,7 @@ def _list(resolved: ResolvedPath) -> PlaceContents:
             for entry in entries
         ]
     names.sort(key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))
-    lines = [f"{kind:<4} {printable(name)}" for kind, name in names[:_MOST_ENTRIES]]
+    lines = [f"{kind:<4} {printable(name)}" for kind, name in names[:_MAX_ENTRIES]]
     note = ""
     if left := len(names) - len(lines):
         note = f"{left} more entries are not shown"

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 # Files mention files: without a bound a hostile one would keep a turn from beginning.
-_MOST_MENTIONS: Final = 1000
+_MAX_MENTIONS: Final = 1000
 _LOOKED_AT: Final = 64
 """How many times as many bytes may be read as may be shown."""
 _METADATA: Final = "mentions"
@@ -182,7 +182,7 @@ class _Loading:
         # Breadth first: what the person typed is loaded before what their files
         # mention, while the budget lasts.
         queue = deque(self._wanted(text, writer, ()))
-        for _ in range(_MOST_MENTIONS):
+        for _ in range(_MAX_MENTIONS):
             if not queue:
                 break
             queue.extend(self._load(queue.popleft()))
@@ -190,7 +190,7 @@ class _Loading:
             MentionOutcome(
                 mention=wanted.mention.text,
                 status="too_large",
-                note=f"more than {_MOST_MENTIONS} mentions",
+                note=f"more than {_MAX_MENTIONS} mentions",
             )
             for wanted in queue
         ]

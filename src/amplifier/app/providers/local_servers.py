@@ -20,7 +20,7 @@ TIMEOUT: Final = 0.5
 """Seconds that a server may take: on loopback an answer takes milliseconds."""
 
 _HOST: Final = "127.0.0.1"
-_MOST_BYTES: Final = 1_000_000
+_MAX_BYTES: Final = 1_000_000
 
 
 @attrs.frozen(kw_only=True)
@@ -109,7 +109,7 @@ async def _get(server: LocalServer) -> JSONValue:
         await stream.send(request.encode())
         data = b""
         with suppress(anyio.EndOfStream):
-            while len(data) < _MOST_BYTES:
+            while len(data) < _MAX_BYTES:
                 data += await stream.receive()
     head, _, body = data.partition(b"\r\n\r\n")
     if b" 200 " not in head.split(b"\r\n")[0]:

@@ -93,8 +93,8 @@ class StoredApprovals:
             return ApprovalResponse(
                 approved=True, reason=stored.answer, remember=is_always
             )
-        problem = f"answered {stored.answer!r} by {stored.answered_by}"
-        return ApprovalResponse(approved=False, reason=problem)
+        reason = f"answered {stored.answer!r} by {stored.answered_by}"
+        return ApprovalResponse(approved=False, reason=reason)
 
     async def ask_person(self, question: PersonQuestion, /) -> JSONValue:
         """Return what was answered to what a tool asks; `None` where the person declined.

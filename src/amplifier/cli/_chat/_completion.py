@@ -19,7 +19,7 @@ from amplifier_kit.terminal import one_line, visible
 __all__ = ["ChatCompleter"]
 
 _MOST: Final = 200
-_MOST_FILES: Final = 50
+_MAX_FILES: Final = 50
 
 
 @attrs.define(eq=False)
@@ -88,7 +88,7 @@ class ChatCompleter(Completer):
             yield from self._paths(begun, self.folder)
             return
         # Any characters of the path, in their order; what git ignores is left out.
-        for path in best_matches(begun, self.project.list(), _MOST_FILES):
+        for path in best_matches(begun, self.project.list(), _MAX_FILES):
             if _is_plain(path):
                 yield Completion(path, -len(begun))
 

@@ -22,7 +22,7 @@ NAME: Final = "chat-history.jsonl"
 MOST: Final = 1000
 """How many texts are remembered; the file has at most twice as many."""
 
-_MOST_BYTES: Final = 4_000_000
+_MAX_BYTES: Final = 4_000_000
 _LONGEST: Final = 10_000
 
 
@@ -65,7 +65,7 @@ class HistoryFile(History):
         try:
             with (self._folder / NAME).open("rb") as file:
                 # Cut at a byte, so the first line may be torn; `_text` drops it.
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_BYTES))
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _MAX_BYTES))
                 lines = file.read().decode("utf-8", "replace").splitlines()
         except OSError:
             return []

@@ -33,7 +33,7 @@ __all__ = ["Connector", "LookUp", "look_up"]
 LookUp: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses that a name leads to, given the name and the port; raises `OSError` when there is none."""
 
-_MOST_TRIED: Final = 4
+_MAX_TRIED: Final = 4
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
@@ -72,7 +72,7 @@ class Connector:
         self.policy.check_url(url)
         addresses = await self.resolve(url)
         failures: list[str] = []
-        for address in _alternating(addresses)[:_MOST_TRIED]:
+        for address in _alternating(addresses)[:_MAX_TRIED]:
             try:
                 return await self._open(url, address)
             except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:

@@ -16,7 +16,7 @@ __all__ = ["Effort", "ResponsesConfig"]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model reasons before it answers; not every model takes each."""
 
-_MOST_CONTINUATIONS: Final = 5
+_MAX_CONTINUATIONS: Final = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +58,7 @@ class ResponsesConfig(VendorConfig):
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     max_continuations: int = attrs.field(
-        default=_MOST_CONTINUATIONS, validator=integer(0, _MOST_CONTINUATIONS)
+        default=_MAX_CONTINUATIONS, validator=integer(0, _MAX_CONTINUATIONS)
     )
     context_window: int | None = attrs.field(
         default=None, validator=attrs.validators.optional(count)

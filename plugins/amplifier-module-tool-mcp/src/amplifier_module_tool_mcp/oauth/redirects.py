@@ -19,9 +19,9 @@ from anyio.abc import SocketAttribute, SocketStream
 __all__ = ["RedirectListener", "Returned"]
 
 _HOST: Final = "127.0.0.1"
-_MOST_BYTES: Final = 16_384
+_MAX_BYTES: Final = 16_384
 _SECONDS: Final = 10.0
-_MOST_CONNECTIONS: Final = 16
+_MAX_CONNECTIONS: Final = 16
 _PAGE: Final = "You can close this window, and return to the terminal.\n"
 
 
@@ -52,7 +52,7 @@ class RedirectListener:
     _came: anyio.Event = attrs.field(factory=anyio.Event)
     _returned: Returned | None = None
     _seats: anyio.CapacityLimiter = attrs.field(
-        factory=lambda: anyio.CapacityLimiter(_MOST_CONNECTIONS)
+        factory=lambda: anyio.CapacityLimiter(_MAX_CONNECTIONS)
     )
 
     @classmethod
@@ -129,6 +129,6 @@ class RedirectListener:
 async def _head_of(stream: SocketStream) -> bytes:
     """Read the head of a request; the rest of one that is too long is never read."""
     head = b""
-    while b"\r\n\r\n" not in head and len(head) < _MOST_BYTES:
-        head += await stream.receive(_MOST_BYTES)
+    while b"\r\n\r\n" not in head and len(head) < _MAX_BYTES:
+        head += await stream.receive(_MAX_BYTES)
     return head

@@ -30,7 +30,7 @@ from amplifier_module_tool_mcp.http_transport import Carrier, pinned
 
 __all__ = ["AddressNotAllowedError", "SignInRequests"]
 
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 _LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
 _PRIVATE: Final = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 
@@ -127,7 +127,7 @@ class SignInRequests:
             await pinned(self._connector, sent), stream=True
         )
         try:
-            body = await Carrier.read(response, _MOST_BYTES) if with_body else b""
+            body = await Carrier.read(response, _MAX_BYTES) if with_body else b""
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
